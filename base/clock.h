@@ -26,6 +26,7 @@ class Clock {
   virtual TimePoint Now() const = 0;
   // Nanoseconds since the Unix epoch; for log lines and ids only.
   virtual std::int64_t WallNanos() const = 0;
+  std::int64_t WallSeconds() const { return WallNanos() / 1'000'000'000; }
 };
 
 // The machine's own clocks.

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/go_quote.h"
+#include "base/letter_case.h"
 
 namespace kvorum {
 
@@ -36,8 +37,6 @@ constexpr Unit kUnits[] = {
     {"ns", 1},         {"us", 1'000},        {"µs", 1'000},  // the micro sign
     {"μs", 1'000},                                           // the Greek letter
     {"ms", 1'000'000}, {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}};
-
-constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 template <class Predicate>
 std::string_view TakeWhile(std::string_view& text, Predicate fits) {

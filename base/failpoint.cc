@@ -1,277 +1,30 @@
 #include "base/failpoint.h"
 
-#ifdef KVORUM_FAILPOINTS
-
-#include <chrono>
-#include <condition_variable>
-#include <cstdlib>
-#include <map>
-#include <mutex>
-#include <thread>
-
-#include "base/failpoint_term.h"
-#include "base/logging.h"
+#include <utility>
 
 namespace kvorum::failpoint {
-
-struct State {
-  std::string name;
-  std::atomic<bool> armed = false;
-  std::mutex mutex;  // guards what follows; never held while the point acts
-  std::string text;
-  Term term;
-  std::uint64_t count = 0;
-};
-
 namespace {
 
-// Names that fault-injection tools set, whether or not the code has such a point (spec). Points
-// with other names register themselves.
-constexpr const char* kToolNames[] = {
-    "raftBeforeSave",
-    "raftAfterSave",
-    "raftBeforeLeaderSend",
-    "raftBeforeFollowerSend",
-    "raftBeforeSaveSnap",
-    "raftAfterSaveSnap",
-    "raftBeforeApplySnap",
-    "raftAfterApplySnap",
-    "raftAfterWALRelease",
-    "raftBeforeAdvance",
-    "raftDropHeartbeat",
-    "walBeforeSync",
-    "walAfterSync",
-    "applyBeforeOpenSnapshot",
-    "applyAfterOpenSnapshot",
-    "beforeApplyOneConfChange",
-    "beforeApplyOneEntryNormal",
-    "beforeCommit",
-    "afterCommit",
-    "beforeStartDBTxn",
-    "afterStartDBTxn",
-    "beforeWritebackBuf",
-    "afterWritebackBuf",
-    "commitBeforePreCommitHook",
-    "commitAfterPreCommitHook",
-    "defragBeforeCopy",
-    "defragBeforeRename",
-    "defragOpenFileError",
-    "defragdbFail",
-    "compactBeforeCommitBatch",
-    "compactAfterCommitBatch",
-    "compactBeforeCommitScheduledCompact",
-    "compactAfterCommitScheduledCompact",
-    "compactBeforeSetFinishedCompact",
-    "compactAfterSetFinishedCompact",
-    "compactAfterAcquiredBatchTxLock",
-    "beforeSendWatchResponse",
-    "beforeCheckpointInLeaseRenew",
-    "beforePublishing",
-    "afterIsMemberExist",
-    "beforeRangeStreamChunk",
-};
-
-// Names are only added, so a State's address stays.
-class Registry {
- public:
-  Registry() {
-    for (const char* name : kToolNames) Add(name);
-  }
-
-  State& Add(const std::string& name) {
-    const std::lock_guard lock(mutex_);
-    std::unique_ptr<State>& state = states_[name];
-    if (state == nullptr) {
-      state = std::make_unique<State>();
-      state->name = name;
-    }
-    return *state;
-  }
-
-  Result<State*> Find(std::string_view name) {
-    const std::lock_guard lock(mutex_);
-    const auto found = states_.find(name);
-    if (found == states_.end()) {
-      return Fail(Code::kNotFound, "unknown failpoint \"" + std::string(name) + "\"");
-    }
-    return found->second.get();
-  }
-
-  std::vector<State*> All() {
-    const std::lock_guard lock(mutex_);
-    std::vector<State*> all;
-    for (const auto& [name, state] : states_) all.push_back(state.get());
-    return all;
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, std::unique_ptr<State>, std::less<>> states_;
-};
-
-// Never destroyed: points are reached until the last thread ends.
-Registry& TheRegistry() {
-  static Registry& registry = *new Registry;
-  return registry;
-}
-
-// Counts the HTTP answers that are being sent.
-struct PendingAnswers {
-  std::mutex mutex;
-  std::condition_variable none_left;
-  int count = 0;
-};
-PendingAnswers& ThePendingAnswers() {
-  static PendingAnswers& pending = *new PendingAnswers;
-  return pending;
-}
-
-[[noreturn]] void Panic(const std::string& name) {
-  {
-    PendingAnswers& pending = ThePendingAnswers();
-    std::unique_lock lock(pending.mutex);
-    pending.none_left.wait_for(lock, std::chrono::seconds(1), [&] { return pending.count == 0; });
-  }
-  WriteLogBeforeExit(LogLevel::kPanic, __FILE__, __LINE__, "failpoint panic", {{"name", name}});
-  std::abort();
-}
-
-void SetState(State& state, std::string_view text, Term term) {
-  const std::lock_guard lock(state.mutex);
-  state.text = text;
-  state.term = std::move(term);
-  state.count = 0;
-  state.armed.store(!state.term.empty(), std::memory_order_relaxed);
-}
-
-Rng& ThreadRng() {
-  thread_local Rng rng(EntropySeed());
-  return rng;
-}
+// Constant-initialized: points and control are created before main(), in any order.
+constinit Point* last_point = nullptr;
+constinit Control* installed_control = nullptr;
 
 }  // namespace
 
-Point::Point(const char* name) : state_(TheRegistry().Add(name)), armed_(state_.armed) {}
+Point::Point(const char* name) : name_(name), before_(std::exchange(last_point, this)) {}
 
 std::optional<std::string> Point::EvaluateArmed() const {
-  Part part;
-  {
-    const std::lock_guard lock(state_.mutex);
-    const Part* chosen = Choose(state_.term, ThreadRng());
-    if (chosen == nullptr || chosen->action == Action::kOff) return std::nullopt;
-    ++state_.count;
-    part = *chosen;
-  }
-  switch (part.action) {
-    case Action::kOff:
-      return std::nullopt;
-    case Action::kReturn:
-      return std::move(part.value);
-    case Action::kSleep:
-      std::this_thread::sleep_for(part.duration);
-      return std::nullopt;
-    case Action::kPanic:
-      Panic(state_.name);
-    case Action::kPrint:
-      KV_INFO("failpoint print", {"name", state_.name});
-      return std::nullopt;
-  }
-  return std::nullopt;
+  return installed_control == nullptr ? std::nullopt : installed_control->Act(*this);
 }
 
-AnswerPending::AnswerPending() {
-  PendingAnswers& pending = ThePendingAnswers();
-  const std::lock_guard lock(pending.mutex);
-  ++pending.count;
-}
+void Install(Control& control) { installed_control = &control; }
 
-AnswerPending::~AnswerPending() {
-  PendingAnswers& pending = ThePendingAnswers();
-  const std::lock_guard lock(pending.mutex);
-  if (--pending.count == 0) pending.none_left.notify_all();
-}
-
-Result<void> Set(std::string_view name, std::string_view term) {
-  KV_TRY(State * state, TheRegistry().Find(name));
-  KV_TRY(Term parsed, ParseTerm(term));
-  SetState(*state, term, std::move(parsed));
-  return {};
-}
-
-Result<void> SetAll(std::string_view assignments) {
-  struct Assignment {
-    State* state;
-    std::string_view text;
-    Term term;
-  };
-  std::vector<Assignment> parsed;
-  while (!assignments.empty()) {
-    std::size_t end = 0;
-    for (bool quoted = false; end < assignments.size() && (quoted || assignments[end] != ';');
-         ++end) {
-      if (assignments[end] == '"') quoted = !quoted;
-      if (quoted && assignments[end] == '\\' && end + 1 < assignments.size()) ++end;
-    }
-    const std::string_view one = assignments.substr(0, end);
-    assignments.remove_prefix(std::min(assignments.size(), end + 1));
-    if (one.empty()) continue;
-    const std::size_t equals = one.find('=');
-    if (equals == std::string_view::npos) {
-      return Fail(Code::kInvalidArgument, "\"" + std::string(one) + "\" is not name=term");
-    }
-    KV_TRY(State * state, TheRegistry().Find(one.substr(0, equals)));
-    const std::string_view text = one.substr(equals + 1);
-    KV_TRY(Term term, ParseTerm(text));
-    parsed.push_back({state, text, std::move(term)});
-  }
-  for (Assignment& assignment : parsed) {
-    SetState(*assignment.state, assignment.text, std::move(assignment.term));
-  }
-  return {};
-}
-
-Result<void> Clear(std::string_view name) {
-  KV_TRY(State * state, TheRegistry().Find(name));
-  SetState(*state, "", {});
-  return {};
-}
-
-void ClearAll() {
-  for (State* state : TheRegistry().All()) SetState(*state, "", {});
-}
-
-Result<std::uint64_t> Count(std::string_view name) {
-  KV_TRY(State * state, TheRegistry().Find(name));
-  const std::lock_guard lock(state->mutex);
-  return state->count;
-}
-
-Result<std::string> Get(std::string_view name) {
-  KV_TRY(State * state, TheRegistry().Find(name));
-  const std::lock_guard lock(state->mutex);
-  return state->text;
-}
-
-std::vector<std::pair<std::string, std::string>> List() {
-  std::vector<std::pair<std::string, std::string>> all;
-  for (State* state : TheRegistry().All()) {
-    const std::lock_guard lock(state->mutex);
-    all.emplace_back(state->name, state->text);
-  }
-  return all;
-}
+bool IsControlled() { return installed_control != nullptr; }
 
 Result<void> StartFromEnvironment() {
-  if (const char* points = std::getenv("GOFAIL_FAILPOINTS"); points != nullptr) {
-    KV_RETURN_IF_ERROR(SetAll(points));
-  }
-  if (const char* address = std::getenv("GOFAIL_HTTP"); address != nullptr && *address != '\0') {
-    static std::unique_ptr<ControlServer> server;
-    KV_TRY(server, ControlServer::Start(address));
-  }
-  return {};
+  return installed_control == nullptr ? Result<void>() : installed_control->StartFromEnvironment();
 }
 
-}  // namespace kvorum::failpoint
+Point* LastPoint() { return last_point; }
 
-#endif
+}  // namespace kvorum::failpoint

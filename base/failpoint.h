@@ -1,6 +1,6 @@
-// Named points in the code that a test can make fail, in builds with KVORUM_FAILPOINTS only; a
-// release contains none of them. Names, terms and the HTTP control are those of the fault-injection
-// tools for this kind of server (docs/operations/failpoints.md).
+// Named points in the code that a test can make sleep, fail or abort. Names, terms and the HTTP
+// control are those of the fault-injection tools for this kind of server
+// (docs/operations/failpoints.md).
 //
 //   KV_FAILPOINT("walBeforeSync");                       // may sleep, print or abort
 //   KV_FAILPOINT_RETURN("defragOpenFileError", value) {  // entered when set to return(value)
@@ -10,50 +10,50 @@
 //   if (KV_FAILPOINT_ARMED("name")) {  // code that only a set point needs
 //     other_executor.Post([] { KV_FAILPOINT("name"); ... });  // on an executor that may sleep
 //
-// Every point registers its name when the program starts, so that it can be set before it is first
-// reached. The names that the tools expect are known even if the code has no such point.
-// A term is a chain `a->b`: the first part whose modifiers allow it acts. Modifiers: `25.0%`, `3*`.
-// Actions: off, return, return(v), sleep(ms), sleep("1s"), panic, print.
+// The points stand in every build, so that tests and users run the same objects. What can set them,
+// base/failpoint_control.h, is a library of its own: a program that does not link it has nothing
+// that arms a point, and ignores the environment. Releases do not link it.
 //
-// Thread-safe. A point that is off costs one relaxed load.
+// Thread-safe. A point that is off costs one relaxed load and a branch.
 #pragma once
-
-#include "base/error.h"
-
-#ifdef KVORUM_FAILPOINTS
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
+
+#include "base/error.h"
 
 namespace kvorum::failpoint {
 
-struct State;  // a name's term and the number of times it acted
-
-// A point in the code. Created by KV_FAILPOINT only.
+// A point in the code. Created by KV_FAILPOINT only, when the program starts, and never destroyed
+// before it ends.
 class Point {
  public:
   explicit Point(const char* name);
-  // Sleeps, prints or aborts as the term says. Returns the text if the action is return(text).
+
+  const char* name() const { return name_; }
+  // The point that was created before this one, nullptr at the first.
+  Point* before() const { return before_; }
+
+  bool IsArmed() const { return armed_.load(std::memory_order_relaxed); }
+  // By the control alone.
+  void Arm(bool armed) { armed_.store(armed, std::memory_order_relaxed); }
+  // Sleeps, prints or aborts as the control's term says. Returns the text if the action is
+  // return(text).
   std::optional<std::string> Evaluate() const {
-    if (!armed_.load(std::memory_order_relaxed)) [[likely]]
+    if (!IsArmed()) [[likely]]
       return std::nullopt;
     return EvaluateArmed();
   }
-  bool IsArmed() const { return armed_.load(std::memory_order_relaxed); }
 
  private:
   std::optional<std::string> EvaluateArmed() const;
 
-  State& state_;
-  const std::atomic<bool>& armed_;
+  const char* const name_;
+  Point* const before_;
+  std::atomic<bool> armed_ = false;
 };
 
 template <std::size_t kSize>
@@ -62,46 +62,27 @@ struct Name {
   consteval Name(const char (&literal)[kSize]) { std::copy_n(literal, kSize, text); }
 };
 template <Name kName>
-inline const Point kPoint{kName.text};
+inline Point kPoint{kName.text};
 
-// Control by tests in the same process; the HTTP control does the same. kNotFound for an unknown
-// name, kInvalidArgument for a bad term.
-Result<void> Set(std::string_view name, std::string_view term);
-// "a=term;b=term": sets all of them or, if one is wrong, none.
-Result<void> SetAll(std::string_view assignments);
-Result<void> Clear(std::string_view name);
-void ClearAll();
-// The number of times the point has acted since it was last set; `off` does not count.
-Result<std::uint64_t> Count(std::string_view name);
-// The term of a name as it was set, "" when off.
-Result<std::string> Get(std::string_view name);
-// All known names with their terms, sorted by name.
-std::vector<std::pair<std::string, std::string>> List();
-
-// While one exists, a `panic` waits (at most a second) before it aborts, so that the answer to the
-// request that set it goes out first.
-class AnswerPending {
+// Sets points and acts at those that are set: base/failpoint_control.cc, where it is linked.
+class Control {
  public:
-  AnswerPending();
-  ~AnswerPending();
-  AnswerPending(const AnswerPending&) = delete;
-  AnswerPending& operator=(const AnswerPending&) = delete;
+  virtual ~Control() = default;
+  virtual std::optional<std::string> Act(const Point& point) = 0;
+  virtual Result<void> StartFromEnvironment() = 0;
 };
 
-// The HTTP control, on a separate thread that serves one request at a time and never evaluates a
-// point, so it answers while points sleep. GET / , GET|PUT|DELETE /name, GET /name/count, PUT
-// /failpoints. The destructor stops it.
-class ControlServer {
- public:
-  // "127.0.0.1:22381" or "localhost:0".
-  static Result<std::unique_ptr<ControlServer>> Start(const std::string& address);
-  virtual ~ControlServer() = default;
-  virtual std::uint16_t port() const = 0;
-};
+// Before main() only, by the control's own library.
+void Install(Control& control);
 
-// Sets the points of GOFAIL_FAILPOINTS and serves the control at GOFAIL_HTTP, if they are set.
-// Called once, early in main.
+// True if the control is linked, so that any point may sleep.
+bool IsControlled();
+
+// Called once, early in main(): without the control it does nothing.
 Result<void> StartFromEnvironment();
+
+// The point that was created last, from which the others are reached; nullptr if there is none.
+Point* LastPoint();
 
 }  // namespace kvorum::failpoint
 
@@ -112,22 +93,3 @@ Result<void> StartFromEnvironment();
           ::kvorum::failpoint::kPoint<name>.Evaluate(); \
       kv_failpoint.has_value())                         \
     if (const std::string& value = *kv_failpoint; true) /* NOLINT(bugprone-macro-parentheses) */
-
-#else
-
-#include <string>
-
-namespace kvorum::failpoint {
-
-// Without failpoints the environment is ignored.
-inline Result<void> StartFromEnvironment() { return {}; }
-
-}  // namespace kvorum::failpoint
-
-#define KV_FAILPOINT(name) static_cast<void>(0)
-#define KV_FAILPOINT_ARMED(name) false
-#define KV_FAILPOINT_RETURN(name, value) \
-  if constexpr (false)                   \
-    if (const std::string value; true)
-
-#endif

@@ -1,8 +1,3 @@
-#include "base/failpoint.h"
-#include "base/letter_case.h"
-
-#ifdef KVORUM_FAILPOINTS
-
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
@@ -15,6 +10,9 @@
 #include <chrono>
 #include <system_error>
 #include <thread>
+
+#include "base/failpoint_control.h"
+#include "base/letter_case.h"
 
 namespace kvorum::failpoint {
 namespace {
@@ -282,5 +280,3 @@ Result<std::unique_ptr<ControlServer>> ControlServer::Start(const std::string& a
 }
 
 }  // namespace kvorum::failpoint
-
-#endif

@@ -3,13 +3,13 @@
 #include <optional>
 
 #include "base/go_quote.h"
+#include "base/letter_case.h"
 
 namespace kvorum {
 namespace {
 
 constexpr std::size_t kGroups = 8;
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsHexDigit(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 // Builds the error texts about one address.

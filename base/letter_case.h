@@ -1,5 +1,5 @@
-// Upper and lower case of ASCII letters: names of headers and hosts are case-insensitive. Other
-// bytes are unchanged.
+// ASCII characters: digits, and the upper and lower case of letters, since names of headers and
+// hosts are case-insensitive. Other bytes are unchanged.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,8 @@
 #include <string_view>
 
 namespace kvorum {
+
+constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 constexpr char LowerCase(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;

@@ -35,7 +35,6 @@ std::string_view OwnCharacters(Part part) {
 }
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 bool StandsForItself(char c, Part part) {
   return IsLetter(c) || IsDigit(c) || std::string_view("-._~").contains(c) ||

@@ -1,8 +1,9 @@
-// Cutting texts: blanks around them, separators between their parts.
+// Cutting texts: blanks around them, separators between their parts. And finding one among words.
 #pragma once
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -33,6 +34,11 @@ inline std::vector<std::string_view> Split(std::string_view text, char separator
     if (end == std::string_view::npos) return parts;
     text.remove_prefix(end + 1);
   }
+}
+
+// The text is one of the words.
+constexpr bool IsOneOf(std::string_view text, std::span<const std::string_view> words) {
+  return std::ranges::find(words, text) != words.end();
 }
 
 }  // namespace kvorum

@@ -16,7 +16,7 @@
 namespace kvorum::mvcc {
 namespace {
 
-constexpr std::size_t kValueBytes = 300;
+constexpr std::size_t kRecordValueBytes = 300;
 constexpr std::int64_t kRecords = 1'000'000;
 
 class Folder {
@@ -39,7 +39,7 @@ class Folder {
 };
 
 void CommitRecords(Backend& backend, std::int64_t first, std::int64_t count) {
-  static const std::string value(kValueBytes, 'v');
+  static const std::string value(kRecordValueBytes, 'v');
   std::vector<RevisionRecord> records;
   records.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) records.push_back({{first + i, 0}, value, false});
@@ -138,7 +138,7 @@ BENCHMARK(BackendDefragment)->Unit(benchmark::kMillisecond)->Iterations(2)->UseR
 
 void WriteBufferAppend(benchmark::State& state) {
   WriteBuffer buffer({});
-  const std::string value(kValueBytes, 'v');
+  const std::string value(kRecordValueBytes, 'v');
   std::int64_t main = 2;
   for (auto _ : state) {
     value.copy(buffer.Append({main, 0}, false, value.size()), value.size());
@@ -152,7 +152,8 @@ BENCHMARK(WriteBufferAppend);
 
 void WriteBufferFind(benchmark::State& state) {
   WriteBuffer buffer({});
-  for (std::int64_t main = 2; main < 20'002; ++main) buffer.Append({main, 0}, false, kValueBytes);
+  for (std::int64_t main = 2; main < 20'002; ++main)
+    buffer.Append({main, 0}, false, kRecordValueBytes);
   buffer.Publish(1);
   Rng rng(1);
   for (auto _ : state) {

@@ -15,8 +15,8 @@
 namespace kvorum::sync {
 namespace {
 
-constexpr std::int64_t kKeys = 100'000;
-constexpr std::size_t kValueBytes = 100;
+constexpr std::int64_t kObjects = 100'000;
+constexpr std::size_t kObjectValueBytes = 100;
 using Copy = Informer<BytesCodec>;
 
 Copy::Options Options() {
@@ -31,7 +31,7 @@ void WaitFor(const std::atomic<std::int64_t>& count, std::int64_t value) {
 
 void EventsThroughListeners(benchmark::State& state) {
   constexpr std::int64_t kBurst = 1000;
-  GeneratedStore store(kKeys, kValueBytes);
+  GeneratedStore store(kObjects, kObjectValueBytes);
   ThreadExecutor executor("informer");
   Copy informer(store, executor, Options());
   std::atomic<std::int64_t> synced = 0;
@@ -54,7 +54,7 @@ void EventsThroughListeners(benchmark::State& state) {
   std::int64_t next = 0;
   std::int64_t expected = 0;
   for (auto _ : state) {
-    for (std::int64_t i = 0; i < kBurst; ++i) store.Push(next++ * 7919 % kKeys);
+    for (std::int64_t i = 0; i < kBurst; ++i) store.Push(next++ * 7919 % kObjects);
     expected += kBurst * state.range(0);
     WaitFor(told, expected);
   }
@@ -64,7 +64,7 @@ void EventsThroughListeners(benchmark::State& state) {
 BENCHMARK(EventsThroughListeners)->Arg(1)->Arg(10)->Arg(100)->UseRealTime();
 
 void FirstList(benchmark::State& state) {
-  GeneratedStore store(kKeys, kValueBytes);
+  GeneratedStore store(kObjects, kObjectValueBytes);
   double bytes = 0;
   for (auto _ : state) {
     const std::size_t before = mallinfo2().uordblks;
@@ -82,13 +82,13 @@ void FirstList(benchmark::State& state) {
     bytes = static_cast<double>(mallinfo2().uordblks - before);
     informer.Stop();
   }
-  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * kKeys);
-  state.counters["bytes_an_object"] = bytes / kKeys;
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * kObjects);
+  state.counters["bytes_an_object"] = bytes / kObjects;
 }
 BENCHMARK(FirstList)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 void Gets(benchmark::State& state) {
-  GeneratedStore store(kKeys, kValueBytes);
+  GeneratedStore store(kObjects, kObjectValueBytes);
   ThreadExecutor executor("informer");
   Copy informer(store, executor, Options());
   std::atomic<std::int64_t> synced = 0;
@@ -101,7 +101,7 @@ void Gets(benchmark::State& state) {
   if (!handle || !informer.Run()) return state.SkipWithError("no run");
   WaitFor(synced, 1);
   std::vector<std::string> keys;
-  for (std::int64_t i = 0; i < 1000; ++i) keys.push_back(GeneratedStore::Key(i * 7919 % kKeys));
+  for (std::int64_t i = 0; i < 1000; ++i) keys.push_back(GeneratedStore::Key(i * 7919 % kObjects));
   std::size_t next = 0;
   for (auto _ : state) benchmark::DoNotOptimize(informer.Get(keys[next++ % keys.size()]));
   informer.Stop();

@@ -178,7 +178,7 @@ void BM_Page1000(benchmark::State& state) {
 }
 BENCHMARK(BM_Page1000)->Unit(benchmark::kMicrosecond);
 
-void BM_Count(benchmark::State& state) {
+void BM_CountIndexKeys(benchmark::State& state) {
   const auto snapshot = RandomlyFilled().Snapshot();
   Rng rng(13);
   for (auto _ : state) {
@@ -187,7 +187,7 @@ void BM_Count(benchmark::State& state) {
     benchmark::DoNotOptimize(snapshot->Count(KeyRange(begin, end), 0));
   }
 }
-BENCHMARK(BM_Count);
+BENCHMARK(BM_CountIndexKeys);
 
 // Counts everything at a revision after which the given number of random keys were put.
 void BM_CountAtOldRevision(benchmark::State& state) {

@@ -19,7 +19,7 @@
 namespace kvorum::mvcc {
 namespace {
 
-constexpr std::int64_t kKeys = 1'000'000;
+constexpr std::int64_t kStoredKeys = 1'000'000;
 constexpr std::size_t kValueBytes = 256;
 
 // Runs posted tasks on request; time stands still, so no timed task is ever due.
@@ -41,7 +41,7 @@ class QueueExecutor final : public Executor {
   std::deque<Task> tasks_;
 };
 
-std::string KeyOf(std::int64_t i) {
+std::string PodKey(std::int64_t i) {
   char text[33];
   std::snprintf(text, sizeof(text), "/registry/pods/default/%09lld", static_cast<long long>(i));
   return text;
@@ -84,10 +84,10 @@ class World {
 
  private:
   void Fill() {
-    for (std::int64_t i = 0; i < kKeys; ++i) {
+    for (std::int64_t i = 0; i < kStoredKeys; ++i) {
       {
         WriteTxn txn = store->Begin();
-        const std::string key = KeyOf(i * 7919 % kKeys);
+        const std::string key = PodKey(i * 7919 % kStoredKeys);
         if (!txn.Put({.key = key, .value = value})) std::abort();
       }
       if (i % 100 == 99) Publish();
@@ -144,7 +144,7 @@ void RunEntries(benchmark::State& state, Entry entry) {
 
 void BM_PutExisting(benchmark::State& state) {
   RunEntries(state, [](WriteTxn& txn, Rng& rng) {
-    const std::string key = KeyOf(static_cast<std::int64_t>(rng.Below(kKeys)));
+    const std::string key = PodKey(static_cast<std::int64_t>(rng.Below(kStoredKeys)));
     benchmark::DoNotOptimize(txn.Put({.key = key, .value = TheWorld().value}));
   });
 }
@@ -152,7 +152,7 @@ BENCHMARK(BM_PutExisting)->Arg(1)->Arg(64);
 
 void BM_PutWithPrevKv(benchmark::State& state) {
   RunEntries(state, [](WriteTxn& txn, Rng& rng) {
-    const std::string key = KeyOf(static_cast<std::int64_t>(rng.Below(kKeys)));
+    const std::string key = PodKey(static_cast<std::int64_t>(rng.Below(kStoredKeys)));
     benchmark::DoNotOptimize(txn.Put({.key = key, .value = TheWorld().value, .prev_kv = true}));
   });
 }
@@ -161,7 +161,7 @@ BENCHMARK(BM_PutWithPrevKv)->Arg(64);
 // A compare-and-swap: version > 0, then put, else get.
 void BM_Txn(benchmark::State& state) {
   RunEntries(state, [](WriteTxn& txn, Rng& rng) {
-    const std::string key = KeyOf(static_cast<std::int64_t>(rng.Below(kKeys)));
+    const std::string key = PodKey(static_cast<std::int64_t>(rng.Below(kStoredKeys)));
     TxnRequest request;
     Compare compare;
     compare.result = CompareResult::kGreater;
@@ -185,7 +185,7 @@ void BM_RangePoint(benchmark::State& state) {
   Rng rng(2);
   AnswerSink sink;
   for (auto _ : state) {
-    const std::string key = KeyOf(static_cast<std::int64_t>(rng.Below(kKeys)));
+    const std::string key = PodKey(static_cast<std::int64_t>(rng.Below(kStoredKeys)));
     Result<ReadView> view = world.store->Read();
     benchmark::DoNotOptimize(view->Range({.key = key, .range_end = {}}, sink));
     sink.Clear();
@@ -200,7 +200,7 @@ void RunPages(benchmark::State& state, Change change) {
   AnswerSink sink;
   static constexpr std::string_view kEnd("\0", 1);
   for (auto _ : state) {
-    const std::string key = KeyOf(static_cast<std::int64_t>(rng.Below(kKeys - 2000)));
+    const std::string key = PodKey(static_cast<std::int64_t>(rng.Below(kStoredKeys - 2000)));
     Result<ReadView> view = world.store->Read();
     RangeRequest request{.key = key, .range_end = kEnd, .limit = state.range(0)};
     change(request);
@@ -225,10 +225,10 @@ void BM_RangePageKeysOnly(benchmark::State& state) {
 }
 BENCHMARK(BM_RangePageKeysOnly)->Arg(1000);
 
-void BM_Count(benchmark::State& state) {
+void BM_CountStoreKeys(benchmark::State& state) {
   RunPages(state, [](RangeRequest& request) { request.count_only = true; });
 }
-BENCHMARK(BM_Count)->Arg(1);
+BENCHMARK(BM_CountStoreKeys)->Arg(1);
 
 void BM_RangeAllSortedByModWithLimit(benchmark::State& state) {
   World& world = TheWorld();

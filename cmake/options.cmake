@@ -6,9 +6,9 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 option(KVORUM_TESTS "Build the tests" ON)
-option(KVORUM_FAILPOINTS "Compile the failpoints in (never in a release)" OFF)
 option(KVORUM_FUZZ "Build the fuzz targets (needs clang with libFuzzer)" OFF)
 option(KVORUM_PRECOMPILE "Precompile the standard library's headers, in tests GoogleTest's, too" OFF)
+option(KVORUM_JOIN "Compile the sources of a room together, but for those that are being edited" OFF)
 set(KVORUM_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them: address,undefined or thread")
 
 find_program(CCACHE_PROGRAM ccache)
@@ -31,9 +31,6 @@ endif()
 if(KVORUM_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
-if(KVORUM_FAILPOINTS)
-  add_compile_definitions(KVORUM_FAILPOINTS=1)
-endif()
 
 # Warnings for our own code only; generated code is compiled without them (proto/CMakeLists.txt).
 add_library(kvorum_warnings INTERFACE)
@@ -44,6 +41,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   if(KVORUM_PRECOMPILE)
     # The same of overlong copies; without precompiled headers g++ says nothing inside system headers.
     target_compile_options(kvorum_warnings INTERFACE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+  endif()
+  if(KVORUM_JOIN)
+    # It takes a joined source's unnamed namespaces for a header's, and once it inlines across sources it
+    # misses that a std::expected without a value has none to destroy. Lint reads sources apart, by clang.
+    target_compile_options(kvorum_warnings INTERFACE -Wno-subobject-linkage -Wno-maybe-uninitialized)
   endif()
 endif()
 # libstdc++ 12 deprecates what its own stable_sort calls; only g++ says nothing inside system headers.
@@ -105,10 +107,63 @@ set(KVORUM_STANDARD_HEADERS
   <optional> <set> <span> <string> <string_view> <unordered_map> <utility> <variant> <vector>)
 kvorum_precompiled_headers(kvorum_standard_headers ${KVORUM_STANDARD_HEADERS})
 
+# kvorum_join(<variable> <name> <bytes> SOURCES...): sets the variable to sources that include those given, up to
+# so many bytes of them in one (docs/decisions/0050-minutes.md): what they include is read once. Sources that
+# differ from the last commit stay apart: scripts/build lists them in apart.txt. Lint keeps the names of a
+# folder's unnamed namespaces unique.
+set(KVORUM_JOINED_BYTES 64000)
+set(KVORUM_APART)
+if(KVORUM_JOIN AND EXISTS ${CMAKE_BINARY_DIR}/apart.txt)
+  file(STRINGS ${CMAKE_BINARY_DIR}/apart.txt KVORUM_APART)
+  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_BINARY_DIR}/apart.txt)
+endif()
+function(kvorum_join variable name bytes)
+  if(NOT KVORUM_JOIN)
+    set(${variable} ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
+  set(result)
+  set(number 0)
+  set(joined)
+  set(size 0)
+  foreach(source IN ITEMS ${ARGN} "")
+    set(more 0)
+    if(source)
+      cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE OUTPUT_VARIABLE path)
+      cmake_path(RELATIVE_PATH path BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+      if(path IN_LIST KVORUM_APART)
+        list(APPEND result ${source})
+        continue()
+      endif()
+      file(SIZE ${PROJECT_SOURCE_DIR}/${path} more)
+    endif()
+    math(EXPR sum "${size} + ${more}")
+    if(joined AND (sum GREATER bytes OR NOT source))
+      math(EXPR number "${number} + 1")
+      set(file ${CMAKE_CURRENT_BINARY_DIR}/${name}_joined_${number}.cc)
+      file(CONFIGURE OUTPUT ${file} CONTENT "${joined}" @ONLY)
+      list(APPEND result ${file})
+      set(joined)
+      set(sum ${more})
+    endif()
+    if(source)
+      string(APPEND joined "#include \"${path}\"\n")  # the same text in every checkout, for ccache
+      set(size ${sum})
+    endif()
+  endforeach()
+  set(${variable} ${result} PARENT_SCOPE)
+endfunction()
+
 # kvorum_library(<folder> SOURCES ... PUBLIC ... PRIVATE ...): the library of one folder.
+# OBJECTS: not as an archive, so that its users link all of it.
 function(kvorum_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
-  add_library(kvorum_${name} STATIC ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "OBJECTS" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  set(kind STATIC)
+  if(ARG_OBJECTS)
+    set(kind OBJECT)
+  endif()
+  kvorum_join(sources ${name} ${KVORUM_JOINED_BYTES} ${ARG_SOURCES})
+  add_library(kvorum_${name} ${kind} ${sources})
   target_include_directories(kvorum_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   target_link_libraries(kvorum_${name} PUBLIC ${ARG_PUBLIC}
     PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:kvorum_warnings>)

@@ -24,7 +24,7 @@ namespace kvorum::datadir {
 namespace {
 
 // These are used before the records are checked in order.
-Result<void> CheckMeta(const mvcc::EtcdMeta& meta) {
+Result<void> CheckEtcdMeta(const mvcc::EtcdMeta& meta) {
   ContentCheck check;
   for (const auto& [key, value] :
        {std::pair(mvcc::meta_key::kConfState, &meta.conf_state),
@@ -191,7 +191,7 @@ class Adoption {
   Result<void> ConvertContent(const std::string& path) {
     KV_TRY(const auto file, bbolt::Reader::Open(fs_, path));
     KV_TRY(mvcc::EtcdMeta meta, mvcc::ReadEtcdMeta(*file));
-    KV_RETURN_IF_ERROR(CheckMeta(meta));
+    KV_RETURN_IF_ERROR(CheckEtcdMeta(meta));
     KV_RETURN_IF_ERROR(CheckStorageVersion(meta));
     KV_TRY(std::string of_members, ConfStateOfMembers(*file));
     const bool is_3_5 = !meta.conf_state.empty();  // or later

@@ -10,7 +10,6 @@
 namespace kvorum::dns {
 namespace {
 
-constexpr std::size_t kMaxLabelBytes = 63;
 constexpr std::size_t kMaxHostBytes = 253;
 constexpr std::size_t kMaxValueBytes = 300;  // no host and port are longer
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 namespace kvorum::dns {
 
 using Name = std::vector<std::string>;
+inline constexpr std::size_t kMaxLabelBytes = 63;
 
 // Numbers of the wire. kBadVersion needs EDNS.
 enum class Rcode : std::uint8_t {

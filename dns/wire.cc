@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t kHeaderBytes = 12;
 constexpr std::size_t kMaxNameBytes = 255;
-constexpr std::size_t kMaxLabelBytes = 63;
 constexpr std::uint8_t kResponseBit = 0x80;
 constexpr std::uint8_t kRecursionBit = 0x01;
 constexpr std::uint8_t kOpcodeMask = 0x78;
@@ -72,7 +71,7 @@ bool HasQueryForm(std::string_view packet) {
   return *end + kOptBytes + Number(packet, *end + 9) == packet.size();
 }
 
-Name NameOf(const ldns_rdf& dname) {
+Name LabelsOf(const ldns_rdf& dname) {
   const std::string_view bytes(reinterpret_cast<const char*>(ldns_rdf_data(&dname)),
                                ldns_rdf_size(&dname));
   Name name;
@@ -191,7 +190,7 @@ std::expected<Query, std::string> ReadQuery(std::string_view packet) {
   const ldns_rr* const question = ldns_rr_list_rr(ldns_pkt_question(parsed.get()), 0);
   Query query{.id = ldns_pkt_id(parsed.get()),
               .recursion_desired = ldns_pkt_rd(parsed.get()),
-              .name = NameOf(*ldns_rr_owner(question)),
+              .name = LabelsOf(*ldns_rr_owner(question)),
               .type = static_cast<std::uint16_t>(ldns_rr_get_type(question)),
               .klass = static_cast<std::uint16_t>(ldns_rr_get_class(question)),
               .edns = {}};

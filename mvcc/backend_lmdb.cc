@@ -40,15 +40,15 @@ std::string FolderOf(const std::string& path) {
 std::string UnfinishedPath(const std::string& path) { return path + ".tmp"; }
 std::string LmdbLockPath(const std::string& path) { return path + "-lock"; }
 
-Result<void> RemoveIfThere(const std::string& path) {
+Result<void> RemoveFileIfThere(const std::string& path) {
   KV_TRY(const bool there, PosixFileSystem().Exists(path));
   if (!there) return {};
   return PosixFileSystem().Remove(path);
 }
 
 Result<void> RemoveUnfinished(const std::string& path) {
-  KV_RETURN_IF_ERROR(RemoveIfThere(UnfinishedPath(path)));
-  return RemoveIfThere(LmdbLockPath(UnfinishedPath(path)));
+  KV_RETURN_IF_ERROR(RemoveFileIfThere(UnfinishedPath(path)));
+  return RemoveFileIfThere(LmdbLockPath(UnfinishedPath(path)));
 }
 
 // Gives a finished, synced database its name. LMDB's lock file is renamed first: it holds nothing

@@ -22,7 +22,7 @@ constexpr std::size_t kLineBytes = 64;
 constexpr std::size_t kOffsetBytes = 5 * kLineBytes;
 constexpr std::size_t kMostValueBytes = 16 * kLineBytes;
 
-void Prefetch(const char* begin, std::size_t size_bytes) {
+void PrefetchBytes(const char* begin, std::size_t size_bytes) {
   for (std::size_t at = 0; at < size_bytes; at += kLineBytes) __builtin_prefetch(begin + at);
 }
 
@@ -82,7 +82,7 @@ void LmdbMappedTree::Enter(Search& search, std::uint64_t page) const {
   }
   search.number = page;
   search.page = map_.begin + page * map_.page_bytes;
-  Prefetch(search.page, kOffsetBytes);
+  PrefetchBytes(search.page, kOffsetBytes);
 }
 
 bool LmdbMappedTree::Begin(Search& search) const {
@@ -127,10 +127,10 @@ bool LmdbMappedTree::End(Search& search) const {
   const auto left = static_cast<std::size_t>(page + map_.page_bytes - value);
   const bool is_big = (Load<std::uint16_t>(node + 4) & lmdb_pages::kBigDataFlag) != 0;
   if (!is_big) {
-    Prefetch(value, std::min({kMostValueBytes, std::size_t{Load<std::uint32_t>(node)}, left}));
+    PrefetchBytes(value, std::min({kMostValueBytes, std::size_t{Load<std::uint32_t>(node)}, left}));
   } else if (left >= sizeof(std::uint64_t)) {
     const auto first = Load<std::uint64_t>(value);
-    if (first < pages_) Prefetch(map_.begin + first * map_.page_bytes, kMostValueBytes);
+    if (first < pages_) PrefetchBytes(map_.begin + first * map_.page_bytes, kMostValueBytes);
   }
   return key == search.key;
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr Duration kFullDiskRetry = std::chrono::seconds(1);
 
-Result<void> DiskIsFull() {
+Result<void> FullDisk() {
   return Fail(Code::kResourceExhausted, "mvcc: the disk of the database is full");
 }
 
@@ -186,7 +186,7 @@ void Committer::Fail(const Error& error) {
 void Committer::Defragment(DefragmentDone done) {
   executor_.Post([this, done = std::move(done)]() mutable {
     if (failed_) return;
-    if (unwritten_.has_value()) return done(DiskIsFull());
+    if (unwritten_.has_value()) return done(FullDisk());
     if (!running_.empty()) {
       if (waiting_.size() >= kMaxWaitingDefragments) {
         done(kvorum::Fail(Code::kResourceExhausted, "mvcc: too many defragmentations are waiting"));
@@ -203,7 +203,7 @@ void Committer::Defragment(DefragmentDone done) {
 void Committer::StartDefragment() {
   const Outcome outcome = CommitPublished({});
   if (outcome == Outcome::kFailed) return;
-  if (outcome == Outcome::kStalled) return AnswerDefragment(DiskIsFull());
+  if (outcome == Outcome::kStalled) return AnswerDefragment(FullDisk());
   Result<std::unique_ptr<DefragmentCopy>> copy = backend_->StartDefragment();
   if (!copy.has_value()) {
     AnswerDefragment(kvorum::Fail(copy.error()));
@@ -235,7 +235,7 @@ void Committer::FinishDefragment(std::unique_ptr<DefragmentCopy> copy, Result<vo
   if (outcome == Outcome::kFailed) return;
   if (outcome == Outcome::kStalled) {
     copy.reset();  // its space may be what is missing
-    AnswerDefragment(DiskIsFull());
+    AnswerDefragment(FullDisk());
     return;
   }
   if (options_.before_write) options_.before_write();

@@ -18,11 +18,7 @@
 namespace kvorum::mvcc {
 namespace {
 
-// The size of one commit: large enough that its sync does not matter, small enough for memory.
-constexpr std::size_t kCommitBytes = std::size_t{8} << 20;
-constexpr std::size_t kCommitRecords = 10'000;
-
-std::unexpected<Error> Damaged(const std::string& why) {
+std::unexpected<Error> DamagedEtcdFile(const std::string& why) {
   return Fail(Code::kDataLoss, "mvcc: etcd's file is damaged: " + why);
 }
 
@@ -32,8 +28,8 @@ std::string BigEndian(std::uint64_t value) {
   return bytes;
 }
 
-Result<std::uint64_t> ReadNumber(bbolt::Reader& file, const bbolt::Bucket& meta,
-                                 std::string_view key) {
+Result<std::uint64_t> ReadEtcdNumber(bbolt::Reader& file, const bbolt::Bucket& meta,
+                                     std::string_view key) {
   KV_TRY(const std::optional<std::string> bytes, file.Get(meta, key));
   if (!bytes.has_value()) return 0;
   KV_RETURN_IF_ERROR(CheckMetaRecord(key, *bytes));
@@ -73,7 +69,7 @@ class Commits {
       changes_.Put(bucket, key, value);
     }
     waiting_bytes_ += record_.size();
-    if (waiting_bytes_ < kCommitBytes && appends_.size() + changes_.size() < kCommitRecords)
+    if (waiting_bytes_ < kBulkCommitBytes && appends_.size() + changes_.size() < kBulkCommitRecords)
       return {};
     return CommitWaiting();
   }
@@ -143,7 +139,7 @@ Result<void> PutMeta(bbolt::Reader& file, const EtcdImport& import, std::size_t 
   KV_TRY(bool more, cursor.First());
   while (more) {
     if (cursor.is_bucket()) return NestedBucket(BucketName(Bucket::kMeta), cursor.key());
-    if (meta.size() == kMaxKeys) return Damaged("bucket meta has too many keys");
+    if (meta.size() == kMaxKeys) return DamagedEtcdFile("bucket meta has too many keys");
     KV_RETURN_IF_ERROR(CheckMetaRecord(cursor.key(), cursor.value()));
     if (import.check) KV_RETURN_IF_ERROR(import.check(Bucket::kMeta, cursor.key(), cursor.value()));
     meta.emplace(cursor.key(), cursor.value());
@@ -167,7 +163,7 @@ Result<void> CheckNames(bbolt::Reader& file) {
   KV_TRY(bool more, names.First());
   while (more) {
     const std::string name(names.key());
-    if (!names.is_bucket()) return Damaged("a key beside the buckets");
+    if (!names.is_bucket()) return DamagedEtcdFile("a key beside the buckets");
     if (std::ranges::find(kBucketNames, name) == kBucketNames.end()) {
       KV_TRY(const bbolt::Bucket bucket, names.bucket());
       bbolt::Cursor records = file.NewCursor(bucket);
@@ -188,8 +184,8 @@ Result<void> CheckNames(bbolt::Reader& file) {
 Result<EtcdMeta> ReadEtcdMeta(bbolt::Reader& file) {
   KV_TRY(const bbolt::Bucket bucket, FindMeta(file));
   EtcdMeta meta;
-  KV_TRY(meta.consistent_index, ReadNumber(file, bucket, meta_key::kConsistentIndex));
-  KV_TRY(meta.term, ReadNumber(file, bucket, meta_key::kTerm));
+  KV_TRY(meta.consistent_index, ReadEtcdNumber(file, bucket, meta_key::kConsistentIndex));
+  KV_TRY(meta.term, ReadEtcdNumber(file, bucket, meta_key::kTerm));
   KV_TRY(std::optional<std::string> conf_state, file.Get(bucket, meta_key::kConfState));
   meta.conf_state = std::move(conf_state).value_or("");
   KV_TRY(std::optional<std::string> version, file.Get(bucket, meta_key::kStorageVersion));

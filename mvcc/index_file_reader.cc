@@ -11,7 +11,7 @@
 namespace kvorum::mvcc {
 namespace {
 
-std::unexpected<Error> Damaged(std::string_view what) {
+std::unexpected<Error> DamagedIndex(std::string_view what) {
   return Fail(Code::kDataLoss, std::string(what));
 }
 
@@ -68,7 +68,7 @@ class Decoder {
   Result<void> AddBlock(std::string_view bytes) {
     Payload payload(bytes);
     is_first_in_block_ = true;
-    if (payload.AtEnd()) return Damaged("a block of it is empty");
+    if (payload.AtEnd()) return DamagedIndex("a block of it is empty");
     while (!payload.AtEnd()) KV_RETURN_IF_ERROR(AddKey(payload));
     return {};
   }
@@ -84,7 +84,7 @@ class Decoder {
 
  private:
   Result<void> AddKey(Payload& payload) {
-    if (!TakeKey(payload)) return Damaged("a key of it is damaged, or its keys do not ascend");
+    if (!TakeKey(payload)) return DamagedIndex("a key of it is damaged, or its keys do not ascend");
     const std::uint64_t head = payload.Varint();
     index::Entry::Origin origin;
     const bool is_continued = (head & 1) != 0;
@@ -93,18 +93,19 @@ class Decoder {
       origin.version = static_cast<std::int64_t>(payload.Varint());
     }
     const std::uint64_t count = head >> 2;
-    if (count == 0) return Damaged("a key of it has no revision");
+    if (count == 0) return DamagedIndex("a key of it has no revision");
     Revision before{.main = 0, .sub = -1};
     bool was_tombstone = false;
     for (std::uint64_t i = 0; i < count; ++i) {
       index::RestoredRecord record{
           .key = key_, .revision = {}, .origin = origin, .tombstone = false};
-      if (!TakeRevision(payload, before, record)) return Damaged("a revision of it is impossible");
+      if (!TakeRevision(payload, before, record))
+        return DamagedIndex("a revision of it is impossible");
       if (i == 0 && !is_continued) record.origin = {.created = record.revision.main, .version = 1};
       if (i == 0) {
         KV_RETURN_IF_ERROR(AddFirst(record, is_continued));
       } else {
-        if (was_tombstone && record.tombstone) return Damaged("it deletes a key twice");
+        if (was_tombstone && record.tombstone) return DamagedIndex("it deletes a key twice");
         builder_.AddToKey(record);
       }
       before = record.revision;
@@ -149,8 +150,9 @@ class Decoder {
   }
 
   Result<void> AddFirst(const index::RestoredRecord& record, bool is_continued) {
-    if (is_continued && record.tombstone) return Damaged("a deletion of it continues something");
-    if (record.origin.version > kMostVersion) return Damaged("a version of it is impossible");
+    if (is_continued && record.tombstone)
+      return DamagedIndex("a deletion of it continues something");
+    if (record.origin.version > kMostVersion) return DamagedIndex("a version of it is impossible");
     KV_RETURN_IF_ERROR(KeyIndexBuilder::Check({.key = record.key,
                                                .revision = record.revision,
                                                .create_revision = record.origin.created,
@@ -162,7 +164,7 @@ class Decoder {
 
   Result<void> AddAttachment(Payload& payload, bool is_dead) {
     const auto lease = static_cast<std::int64_t>(payload.Varint());
-    if (!payload.ok() || lease == 0 || is_dead) return Damaged("a lease of it is impossible");
+    if (!payload.ok() || lease == 0 || is_dead) return DamagedIndex("a lease of it is impossible");
     attachments_.push_back({.key = builder_.last()->key(), .lease = lease});
     return {};
   }
@@ -191,7 +193,7 @@ class BlockReader {
     KV_TRY(index_file::Header header, index_file::DecodeHeader(bytes));
     KV_TRY(const std::uint64_t size_bytes, file->Size());
     if (size_bytes != header.length_bytes)
-      return Damaged("it is truncated, or longer than it says");
+      return DamagedIndex("it is truncated, or longer than it says");
     return BlockReader(std::move(file), std::move(header));
   }
 
@@ -205,12 +207,12 @@ class BlockReader {
     KV_RETURN_IF_ERROR(Read(offset_, head.data(), head.size()));
     const std::size_t size = index_file::BlockSize(block_header);
     const std::uint64_t begin = offset_ + head.size();
-    if (size > header_.length_bytes - begin) return Damaged("a block of it is damaged");
+    if (size > header_.length_bytes - begin) return DamagedIndex("a block of it is damaged");
     if (buffer_.size() < size) buffer_.resize(size);
     KV_RETURN_IF_ERROR(Read(begin, buffer_.data(), size));
     const std::string_view payload(buffer_.data(), size);
     if (!index_file::IsSound(offset_, block_header, payload))
-      return Damaged("a block of it is damaged");
+      return DamagedIndex("a block of it is damaged");
     offset_ = begin + size;
     return payload;
   }
@@ -220,9 +222,9 @@ class BlockReader {
       : file_(std::move(file)), header_(std::move(header)) {}
 
   Result<void> Read(std::uint64_t offset, char* out, std::size_t size) {
-    if (size > header_.length_bytes - offset) return Damaged("it ends within a block");
+    if (size > header_.length_bytes - offset) return DamagedIndex("it ends within a block");
     KV_TRY(const std::size_t got, file_->ReadAt(offset, out, size));
-    if (got != size) return Damaged("it ends within a block");
+    if (got != size) return DamagedIndex("it ends within a block");
     return {};
   }
 
@@ -238,9 +240,10 @@ Result<LoadedIndex> ReadIndexFile(FileSystem& files, const std::string& database
                                   const IndexBinding& expected) {
   KV_TRY(BlockReader reader, BlockReader::Open(files, IndexFilePath(database_path)));
   const index_file::Header& header = reader.header();
-  if (header.binding != expected) return Damaged("it belongs to another state of the database");
+  if (header.binding != expected)
+    return DamagedIndex("it belongs to another state of the database");
   if (expected.revision <= 0 || expected.revision >= index::kNever - 1)
-    return Damaged("its revision is impossible");
+    return DamagedIndex("its revision is impossible");
   Decoder decoder(expected.revision);
   while (true) {
     KV_TRY(const auto block, reader.Next());
@@ -248,7 +251,7 @@ Result<LoadedIndex> ReadIndexFile(FileSystem& files, const std::string& database
     KV_RETURN_IF_ERROR(decoder.AddBlock(*block));
   }
   if (decoder.keys() != header.keys || decoder.revisions() != header.revisions)
-    return Damaged("it holds another number of keys than it says");
+    return DamagedIndex("it holds another number of keys than it says");
   return decoder.Build(
       {.current_revision = expected.revision, .compact_revision = expected.compact_revision});
 }

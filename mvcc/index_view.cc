@@ -21,7 +21,7 @@ std::int64_t NewestIfNone(std::int64_t revision) {
 }
 
 // Entries are scattered over the memory. Prefetching hides most of the latency.
-void Prefetch(const Node& node, int slot) {
+void PrefetchEntry(const Node& node, int slot) {
   if (slot >= 0 && slot < node.count()) {
     __builtin_prefetch(node.keys[static_cast<std::size_t>(slot)]);
   }
@@ -44,10 +44,10 @@ std::int64_t CountInLeaf(const Leaf& leaf, const index::Summary& summary, const 
   const int to = bounds.end.has_value() ? index::Search(leaf, *bounds.end).slot : leaf.count();
   if (from >= to) return 0;
   if (summary.newest <= revision && summary.live == leaf.count()) return to - from;
-  for (int slot = from; slot < from + kPrefetchAhead; ++slot) Prefetch(leaf, slot);
+  for (int slot = from; slot < from + kPrefetchAhead; ++slot) PrefetchEntry(leaf, slot);
   std::int64_t count = 0;
   for (int slot = from; slot < to; ++slot) {
-    Prefetch(leaf, slot + kPrefetchAhead);
+    PrefetchEntry(leaf, slot + kPrefetchAhead);
     count += index::LivesAt(leaf.entry(slot), revision) ? 1 : 0;
   }
   return count;
@@ -176,7 +176,7 @@ bool IndexCursor::StepSlot() {
     at.slot += step;
     if (at.slot < 0 || at.slot >= at.node->count()) continue;
     if (level == 0) {
-      Prefetch(*at.node, at.slot + step * kPrefetchAhead);
+      PrefetchEntry(*at.node, at.slot + step * kPrefetchAhead);
       return true;
     }
     // Down again, to the near end of the neighbouring subtree.
@@ -195,7 +195,7 @@ bool IndexCursor::StepSlot() {
 void IndexCursor::EnterLeaf() {
   const auto [node, slot] = levels_[0];
   const int step = direction_ == Direction::kUp ? 1 : -1;
-  for (int i = 0; i <= kPrefetchAhead; ++i) Prefetch(*node, slot + step * i);
+  for (int i = 0; i <= kPrefetchAhead; ++i) PrefetchEntry(*node, slot + step * i);
 }
 
 void IndexCursor::Settle() {

@@ -8,8 +8,8 @@ namespace kvorum::mvcc {
 namespace {
 
 // More than a string keeps inline.
-constexpr std::size_t kFirstBlockBytes = 64;
-constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
+constexpr std::size_t kFirstRowBlockBytes = 64;
+constexpr std::size_t kRowBlockBytes = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -22,10 +22,10 @@ char* Row::EncodeTo(char* out) const {
 Result<void> RowBuffer::Add(const Row& row) {
   const std::size_t size = row.EncodedSize();
   if (size > block_.capacity() - block_.size() || rows_.empty()) {
-    const std::size_t next = std::clamp(2 * block_.capacity(), kFirstBlockBytes, kBlockBytes);
+    const std::size_t next = std::clamp(2 * block_.capacity(), kFirstRowBlockBytes, kRowBlockBytes);
     if (!block_.empty()) full_blocks_.push_back(std::move(block_));
     block_ = {};
-    block_.reserve(rows_.empty() ? std::max(size, kFirstBlockBytes) : std::max(size, next));
+    block_.reserve(rows_.empty() ? std::max(size, kFirstRowBlockBytes) : std::max(size, next));
   }
   const std::size_t begin = block_.size();
   block_.resize(begin + size);

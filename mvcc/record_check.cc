@@ -9,24 +9,24 @@
 namespace kvorum::mvcc {
 namespace {
 
-std::unexpected<Error> Damaged(std::string_view bucket, const std::string& place,
-                               std::string_view why) {
+std::unexpected<Error> DamagedRecord(std::string_view bucket, const std::string& place,
+                                     std::string_view why) {
   return Fail(Code::kDataLoss, "the database is damaged: bucket " + std::string(bucket) + ", " +
                                    place + ": " + std::string(why));
 }
 
 std::unexpected<Error> BadRevision(const RevisionKey::Decoded& key, std::string_view why) {
-  return Damaged(BucketName(Bucket::kKey),
-                 "revision " + std::to_string(key.revision.main) + "_" +
-                     std::to_string(key.revision.sub) + (key.tombstone ? "t" : ""),
-                 why);
+  return DamagedRecord(BucketName(Bucket::kKey),
+                       "revision " + std::to_string(key.revision.main) + "_" +
+                           std::to_string(key.revision.sub) + (key.tombstone ? "t" : ""),
+                       why);
 }
 
 }  // namespace
 
 std::unexpected<Error> BadRecord(std::string_view bucket, std::string_view key,
                                  std::string_view why) {
-  return Damaged(bucket, "key " + GoQuote(key), why);
+  return DamagedRecord(bucket, "key " + GoQuote(key), why);
 }
 
 std::unexpected<Error> NestedBucket(std::string_view bucket, std::string_view key) {

@@ -5,23 +5,21 @@
 
 namespace kvorum::mvcc {
 
-namespace format = snapshot_format;
-
 Result<std::string> ContentWalk::NextBody() {
   std::string body;
-  while (body.empty() && tag_index_ < format::kTags.size()) {
+  while (body.empty() && tag_index_ < snapshot_format::kTags.size()) {
     bool full = false;
     const auto tag = static_cast<std::uint8_t>(tag_index_ + 1);
     KV_RETURN_IF_ERROR(content_.Scan(
-        format::kTags[tag_index_], last_key_, {},
+        snapshot_format::kTags[tag_index_], last_key_, {},
         [&](std::string_view key, std::string_view value) {
           if (key == last_key_) return true;  // where the previous body ended
-          const std::size_t size = format::kRecordHeadBytes + key.size() + value.size();
-          if (!body.empty() && body.size() + size > format::kChunkBytes) {
+          const std::size_t size = snapshot_format::kRecordHeadBytes + key.size() + value.size();
+          if (!body.empty() && body.size() + size > snapshot_format::kChunkBytes) {
             full = true;
             return false;
           }
-          format::AppendRecord(body, tag, key, value);
+          snapshot_format::AppendRecord(body, tag, key, value);
           ++records_;
           next_key_.assign(key);
           return true;

@@ -10,10 +10,6 @@
 namespace kvorum::mvcc {
 namespace {
 
-// The size of one commit: large enough that its sync does not matter, small enough for memory.
-constexpr std::size_t kCommitBytes = std::size_t{8} << 20;
-constexpr std::size_t kCommitRecords = 10'000;
-
 class BackendSink final : public SnapshotSink {
  public:
   BackendSink(FileSystem& files, SnapshotSinkOptions options)
@@ -46,7 +42,7 @@ class BackendSink final : public SnapshotSink {
     }
     taken_bytes_ += body.size();
     bodies_.push_back(std::move(body));
-    if (taken_bytes_ < kCommitBytes && revisions_.size() + changes_.size() < kCommitRecords)
+    if (taken_bytes_ < kBulkCommitBytes && revisions_.size() + changes_.size() < kBulkCommitRecords)
       return {};
     return CommitTaken();
   }

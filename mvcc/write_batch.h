@@ -64,6 +64,11 @@ class BucketChanges {
   Map map_;
 };
 
+// The size of one commit while a whole database is written: large enough that its sync does not
+// matter, small enough for memory.
+inline constexpr std::size_t kBulkCommitBytes = std::size_t{8} << 20;
+inline constexpr std::size_t kBulkCommitRecords = 10'000;
+
 // Borrows the records' values; their owner outlives the commit.
 struct WriteBatch {
   // Strictly ascending over all spans, and after every revision the backend ever held: anything

@@ -13,15 +13,13 @@
 #include <memory>
 
 #include "base/freed_by.h"
+#include "rpc/tls_files.h"
 
 namespace kvorum::rpc {
 namespace {
 
 constexpr int kSerialBits = 128;
 constexpr long kVersion3 = 2;  // as the field counts
-
-// Never asks the terminal.
-int NoPassword(char*, int, int, void*) { return -1; }
 
 using KeyPointer = std::unique_ptr<EVP_PKEY, FreedBy<EVP_PKEY_free>>;
 using CertificatePointer = std::unique_ptr<X509, FreedBy<X509_free>>;
@@ -31,11 +29,11 @@ using NamesPointer = std::unique_ptr<GENERAL_NAMES, FreedBy<GENERAL_NAMES_free>>
 using ExtensionPointer = std::unique_ptr<X509_EXTENSION, FreedBy<X509_EXTENSION_free>>;
 using TimePointer = std::unique_ptr<ASN1_TIME, FreedBy<ASN1_TIME_free>>;
 
-std::unexpected<Error> Broken(std::string_view what) {
+std::unexpected<Error> MakingFailed(std::string_view what) {
   return Fail(Code::kInternal, "making a certificate: " + std::string(what));
 }
 
-std::string Text(BIO* bio) {
+std::string BioText(BIO* bio) {
   char* data = nullptr;
   const long size = BIO_get_mem_data(bio, &data);
   return {data, static_cast<std::size_t>(size)};
@@ -106,30 +104,30 @@ Result<SelfSigned> MakeSelfSigned(const std::vector<std::string>& hosts, std::in
                                   std::int64_t not_after_s) {
   const KeyPointer key(EVP_EC_gen("P-256"));
   const CertificatePointer certificate(X509_new());
-  if (key == nullptr || certificate == nullptr) return Broken("no key");
+  if (key == nullptr || certificate == nullptr) return MakingFailed("no key");
   X509* made = certificate.get();
   if (X509_set_version(made, kVersion3) != 1 || !SetSerial(made) || !SetName(made) ||
       X509_set_pubkey(made, key.get()) != 1) {
-    return Broken("its names");
+    return MakingFailed("its names");
   }
   if (!SetTimes(made, not_before_s, not_after_s))
     return Fail(Code::kInvalidArgument, "making a certificate: its times are out of range");
   if (!AddExtension(made, NID_basic_constraints, "critical,CA:TRUE") ||
       !AddExtension(made, NID_key_usage, "critical,digitalSignature,keyCertSign,cRLSign") ||
       !AddExtension(made, NID_ext_key_usage, "serverAuth,clientAuth") || !AddHosts(made, hosts)) {
-    return Broken("its extensions");
+    return MakingFailed("its extensions");
   }
-  if (X509_sign(made, key.get(), EVP_sha256()) == 0) return Broken("its signature");
+  if (X509_sign(made, key.get(), EVP_sha256()) == 0) return MakingFailed("its signature");
   const BioPointer certificate_text(BIO_new(BIO_s_mem()));
   const BioPointer key_text(BIO_new(BIO_s_secmem()));
   if (certificate_text == nullptr || key_text == nullptr ||
       PEM_write_bio_X509(certificate_text.get(), made) != 1 ||
       PEM_write_bio_PrivateKey_traditional(key_text.get(), key.get(), nullptr, nullptr, 0, nullptr,
                                            nullptr) != 1) {
-    return Broken("its text");
+    return MakingFailed("its text");
   }
-  return SelfSigned{.certificate_pem = Text(certificate_text.get()),
-                    .key_pem = Text(key_text.get())};
+  return SelfSigned{.certificate_pem = BioText(certificate_text.get()),
+                    .key_pem = BioText(key_text.get())};
 }
 
 Result<std::int64_t> CertificateEnd(std::string_view pem) {

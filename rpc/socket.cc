@@ -24,13 +24,6 @@ namespace {
 
 constexpr int kBacklog = 4096;
 
-// Go's texts differ from strerror's by their lower-case first letter.
-std::string ErrnoText(int number) {
-  std::string text = std::generic_category().message(number);
-  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] + 32);
-  return text;
-}
-
 std::string AddressText(const sockaddr_storage& address) {
   if (address.ss_family == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
@@ -142,6 +135,12 @@ Result<FileDescriptor> BindTcp(const std::string& host, std::uint16_t port, bool
 }
 
 }  // namespace
+
+std::string ErrnoText(int number) {
+  std::string text = std::generic_category().message(number);
+  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] + 32);
+  return text;
+}
 
 std::string LocalAddress(int fd) {
   sockaddr_un path{};

@@ -92,6 +92,8 @@ class Socket {
 // The system calls, for callers that only have a descriptor. Like Read and Write of Socket.
 std::ptrdiff_t ReceiveBytes(int fd, std::span<char> buffer);
 std::ptrdiff_t SendBytes(int fd, std::string_view bytes);
+// Go's text for an errno value: strerror's with a lower-case first letter.
+std::string ErrnoText(int number);
 // The socket's own address: "127.0.0.1:2379", "[::1]:2379", a unix socket's path.
 std::string LocalAddress(int fd);
 

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include "base/clock.h"
@@ -27,12 +26,6 @@ using CrlPtr = std::unique_ptr<X509_CRL, FreedBy<X509_CRL_free>>;
 constexpr std::int64_t kMaxFileBytes = std::int64_t{64} << 20;
 // File systems distinguish times that are this far apart.
 constexpr std::int64_t kSettledNs = 2'000'000'000;
-
-std::string ErrnoText(int number) {
-  std::string text = std::generic_category().message(number);
-  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] + 32);
-  return text;
-}
 
 Result<std::string> ReadWhole(const std::string& path) {
   const FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -57,9 +50,6 @@ Result<std::string> ReadWhole(const std::string& path) {
 BioPtr MemoryBio(const std::string& bytes) {
   return BioPtr(BIO_new_mem_buf(bytes.data(), static_cast<int>(bytes.size())));
 }
-
-// Never asks the terminal.
-int NoPassword(char*, int, int, void*) { return -1; }
 
 std::vector<X509Ptr> ReadCertificates(const std::string& pem, bool* broken) {
   std::vector<X509Ptr> certificates;

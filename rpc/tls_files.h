@@ -44,6 +44,8 @@ Result<std::vector<X509Ptr>> ParseAuthorities(const std::string& pem, const std:
 Result<RevokedSerials> ParseRevocations(const std::string& bytes, const std::string& file,
                                         bool* expired);
 std::string SerialBytes(const ASN1_INTEGER* serial);
+// For OpenSSL's readers of PEM: never asks the terminal.
+inline int NoPassword(char*, int, int, void*) { return -1; }
 
 // One or two files that are only valid together.
 class Watched {

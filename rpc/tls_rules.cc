@@ -33,13 +33,13 @@ int HostIndex() {
 }
 
 // A refused certificate: OpenSSL keeps only accepted ones.
-struct Refused {
+struct RefusedCertificate {
   X509Ptr leaf;
   std::string why;  // empty: OpenSSL has a text
 };
 
 void FreeRefused(void*, void* refused, CRYPTO_EX_DATA*, int, long, void*) {
-  delete static_cast<const Refused*>(refused);
+  delete static_cast<const RefusedCertificate*>(refused);
 }
 
 int RefusedIndex() {
@@ -47,8 +47,8 @@ int RefusedIndex() {
   return index;
 }
 
-const Refused* RefusedOf(const SSL* ssl) {
-  return static_cast<const Refused*>(SSL_get_ex_data(ssl, RefusedIndex()));
+const RefusedCertificate* RefusedOf(const SSL* ssl) {
+  return static_cast<const RefusedCertificate*>(SSL_get_ex_data(ssl, RefusedIndex()));
 }
 
 std::vector<std::string_view> Labels(std::string_view name) {
@@ -153,9 +153,9 @@ std::string WrongHost(const X509* leaf, const std::string* host) {
 void KeepRefused(SSL* ssl, X509* leaf, std::string why) {
   if (leaf == nullptr || RefusedOf(ssl) != nullptr) return;
   X509_up_ref(leaf);
-  auto refused =
-      std::make_unique<const Refused>(Refused{.leaf = X509Ptr(leaf), .why = std::move(why)});
-  if (SSL_set_ex_data(ssl, RefusedIndex(), const_cast<Refused*>(refused.get())) == 1)
+  auto refused = std::make_unique<const RefusedCertificate>(
+      RefusedCertificate{.leaf = X509Ptr(leaf), .why = std::move(why)});
+  if (SSL_set_ex_data(ssl, RefusedIndex(), const_cast<RefusedCertificate*>(refused.get())) == 1)
     refused.release();
 }
 
@@ -287,12 +287,12 @@ bool ExpectHost(SSL* ssl, const std::string& host) {
 X509* ShownCertificate(const SSL* ssl) {
   X509* believed = SSL_get0_peer_certificate(ssl);
   if (believed != nullptr) return believed;
-  const Refused* const refused = RefusedOf(ssl);
+  const RefusedCertificate* const refused = RefusedOf(ssl);
   return refused == nullptr ? nullptr : refused->leaf.get();
 }
 
 std::string_view RefusalText(const SSL* ssl) {
-  const Refused* const refused = RefusedOf(ssl);
+  const RefusedCertificate* const refused = RefusedOf(ssl);
   return refused == nullptr ? std::string_view() : std::string_view(refused->why);
 }
 

@@ -46,7 +46,7 @@ bool OrdersProgress(std::string_view version) {
   return minor > 5;
 }
 
-std::size_t SizeOf(const TxnRequest& request) {
+std::size_t RequestBytes(const TxnRequest& request) {
   std::size_t bytes = 0;
   for (const Compare& compare : request.compares)
     bytes += compare.key.size() + compare.value.size();
@@ -299,7 +299,7 @@ void ClientStore::Range(RangeRequest request, OnAnswer<RangeAnswer> on_answer) {
 }
 
 void ClientStore::Txn(TxnRequest request, OnAnswer<TxnAnswer> on_answer) {
-  const std::size_t bytes = SizeOf(request);
+  const std::size_t bytes = RequestBytes(request);
   calls_->Add(bytes, std::move(on_answer),
               [this, request = std::move(request)]() mutable -> Result<TxnAnswer> {
                 KV_TRY(auto answer, client_.Txn(ToMessage(std::move(request)), Call()));

@@ -18,10 +18,11 @@ namespace kvorum::sync {
 namespace {
 
 namespace wire = envoy::service::discovery::v3;
-using Reactor = grpc::ClientBidiReactor<wire::DeltaDiscoveryRequest, wire::DeltaDiscoveryResponse>;
+using CallReactor =
+    grpc::ClientBidiReactor<wire::DeltaDiscoveryRequest, wire::DeltaDiscoveryResponse>;
 
 // One stream. It keeps itself until gRPC is done with it.
-class Call final : public Reactor {
+class Call final : public CallReactor {
  public:
   struct Listener {
     std::function<void(DeltaResponse)> on_response;

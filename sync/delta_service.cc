@@ -18,14 +18,15 @@ namespace kvorum::sync {
 namespace {
 
 namespace wire = envoy::service::discovery::v3;
-using Reactor = grpc::ServerBidiReactor<wire::DeltaDiscoveryRequest, wire::DeltaDiscoveryResponse>;
+using StreamReactor =
+    grpc::ServerBidiReactor<wire::DeltaDiscoveryRequest, wire::DeltaDiscoveryResponse>;
 
 // One call. It keeps itself until gRPC is done with it; the plane may keep it for longer.
-class Stream final : public Reactor,
+class Stream final : public StreamReactor,
                      public DeltaCarrier,
                      public std::enable_shared_from_this<Stream> {
  public:
-  static Reactor* Begin(ControlPlane& plane, grpc::CallbackServerContext& context) {
+  static StreamReactor* Begin(ControlPlane& plane, grpc::CallbackServerContext& context) {
     const auto stream = std::make_shared<Stream>(plane, context);
     stream->self_ = stream;
     stream->id_ = plane.Open(stream);
@@ -93,7 +94,7 @@ class Stream final : public Reactor,
 class Discovery final : public wire::AggregatedDiscoveryService::CallbackService {
  public:
   explicit Discovery(ControlPlane& plane) : plane_(plane) {}
-  Reactor* DeltaAggregatedResources(grpc::CallbackServerContext* context) override {
+  StreamReactor* DeltaAggregatedResources(grpc::CallbackServerContext* context) override {
     return Stream::Begin(plane_, *context);
   }
 

@@ -34,7 +34,7 @@ const Item* Find(const TypeSnapshotPtr& snapshot, const std::string& name) {
   return place == snapshot->items.end() ? nullptr : &place->second;
 }
 
-TypeSnapshotPtr At(const Snapshot& snapshot, const std::string& type) {
+TypeSnapshotPtr ContentOf(const Snapshot& snapshot, const std::string& type) {
   const auto place = snapshot.find(type);
   return place == snapshot.end() ? nullptr : place->second;
 }
@@ -81,13 +81,13 @@ Result<Snapshot> Reconciler::Build(const View& view, const std::set<std::string>
                                    const Snapshot& before) const {
   Snapshot snapshot = before;
   for (const std::string& type : types) {
-    const TypeSnapshotPtr content = At(contents_, type);
+    const TypeSnapshotPtr content = ContentOf(contents_, type);
     if (content == nullptr) continue;
     if (view == nullptr) {
       snapshot[type] = content;
       continue;
     }
-    const TypeSnapshotPtr kept = At(before, type);
+    const TypeSnapshotPtr kept = ContentOf(before, type);
     try {
       snapshot[type] = Freeze(Seen(view, type, *content, kept), kept);
     } catch (const std::exception& error) {

@@ -16,7 +16,7 @@
 namespace kvorum::ctl {
 namespace {
 
-Outcome<sync::SyncerOptions> OptionsFrom(const FlagSet& flags) {
+Outcome<sync::SyncerOptions> SyncerOptionsFrom(const FlagSet& flags) {
   sync::SyncerOptions options{.root = flags.String("root"), .node = flags.String("node")};
   if (const auto valid = sync::ValidateName("--node", options.node); !valid)
     return BadArguments(valid.error().message);
@@ -64,10 +64,10 @@ class Glance {
   const AgentControl* control_ = nullptr;
 };
 
-Outcome<void> Run(Invocation& invocation) {
+Outcome<void> RunAgent(Invocation& invocation) {
   const FlagSet& flags = invocation.flags;
   if (!invocation.args.empty()) return BadArguments("agent run takes no arguments");
-  KV_TRY(sync::SyncerOptions options, OptionsFrom(flags));
+  KV_TRY(sync::SyncerOptions options, SyncerOptionsFrom(flags));
   SignalWatch hang_up({SIGHUP});
   Glance glance;
   KV_TRY(const auto run, LongRun::Open(invocation, {.about = {{"node", JsonString(options.node)}},
@@ -140,7 +140,7 @@ A service is a JSON object, whose checks are of the kinds ttl, http, tcp and exe
     {"id":"up","kind":"http","target":"http://10.0.0.1/health","interval_ns":5000000000}]}
 )",
       .flags = RunFlags(),
-      .run = Run};
+      .run = RunAgent};
 }
 
 }  // namespace

@@ -27,15 +27,15 @@ Outcome<bool> InJson(Invocation& invocation) {
   return format == "json";
 }
 
-Outcome<sync::Json> Ask(Invocation& invocation, const sync::Json& request,
-                        const AskOptions& options = {}) {
+Outcome<sync::Json> AskAgent(Invocation& invocation, const sync::Json& request,
+                             const AskOptions& options = {}) {
   return AskControl(invocation.flags.String("socket"), request, options);
 }
 
 // Asks, and says nothing but, in JSON, that it is done.
 Outcome<void> AskAndShow(Invocation& invocation, const sync::Json& request) {
   KV_TRY(const bool in_json, InJson(invocation));
-  KV_TRY(const sync::Json answer, Ask(invocation, request));
+  KV_TRY(const sync::Json answer, AskAgent(invocation, request));
   if (in_json) {
     invocation.world.out << ControlText(answer) << '\n';
     return {};
@@ -45,7 +45,7 @@ Outcome<void> AskAndShow(Invocation& invocation, const sync::Json& request) {
   return {};
 }
 
-Outcome<std::string> ReadAll(Invocation& invocation, const std::string& file) {
+Outcome<std::string> ReadEntryText(Invocation& invocation, const std::string& file) {
   if (file == "-") return std::string(std::istreambuf_iterator<char>(invocation.world.in), {});
   return OfThisMachine(ReadWholeFile(PosixFileSystem(), file, kMaxEntryBytes));
 }
@@ -53,7 +53,7 @@ Outcome<std::string> ReadAll(Invocation& invocation, const std::string& file) {
 Outcome<void> Register(Invocation& invocation) {
   KV_RETURN_IF_ERROR(CheckCount(invocation, 1, "agent register takes one file, or -"));
   const std::string& file = invocation.args.front();
-  KV_TRY(const std::string text, ReadAll(invocation, file));
+  KV_TRY(const std::string text, ReadEntryText(invocation, file));
   auto entry = sync::ParseObject(file, text);
   if (!entry) return Fail(ExitCode::kError, entry.error().message);
   return AskAndShow(invocation, {{"command", "register"}, {"entry", *std::move(entry)}});
@@ -76,7 +76,7 @@ std::string RowOf(const sync::Json& item) {
   return row;
 }
 
-Outcome<void> List(Invocation& invocation) {
+Outcome<void> ListEntries(Invocation& invocation) {
   KV_RETURN_IF_ERROR(CheckCount(invocation, 0, "agent list takes no arguments"));
   KV_TRY(const bool in_json, InJson(invocation));
   const sync::Json request{{"command", "list"}, {"all", invocation.flags.Switch("all")}};
@@ -84,7 +84,7 @@ Outcome<void> List(Invocation& invocation) {
     invocation.world.out << (in_json ? ControlText(item) : RowOf(item)) << '\n';
     return invocation.world.out.good();
   };
-  KV_TRY(const sync::Json end, Ask(invocation, request, {.on_item = show}));
+  KV_TRY(const sync::Json end, AskAgent(invocation, request, {.on_item = show}));
   return {};
 }
 
@@ -99,7 +99,7 @@ Outcome<void> Check(Invocation& invocation) {
   return AskAndShow(invocation, request);
 }
 
-std::string Hex(std::int64_t number) {
+std::string LeaseHex(std::int64_t number) {
   std::string text(16, '\0');
   const auto [end, error] =
       std::to_chars(text.data(), text.data() + text.size(), static_cast<std::uint64_t>(number), 16);
@@ -109,7 +109,7 @@ std::string Hex(std::int64_t number) {
 // A member as people read it: the lease as `lease list` shows it, and what there is none of as "-".
 std::string Shown(const std::string& name, const sync::Json& value) {
   if (name == "lease" && value.is_number_integer() && value != 0)
-    return Hex(value.get<std::int64_t>());
+    return LeaseHex(value.get<std::int64_t>());
   if (value.is_null() || (name == "lease" && value == 0)) return "-";
   if (value.is_string()) {
     const std::string text = sync::CleanOutput(value.get<std::string>());
@@ -120,7 +120,7 @@ std::string Shown(const std::string& name, const sync::Json& value) {
 
 Outcome<void> AskForStatus(Invocation& invocation, const char* command) {
   KV_TRY(const bool in_json, InJson(invocation));
-  KV_TRY(const sync::Json status, Ask(invocation, {{"command", command}}));
+  KV_TRY(const sync::Json status, AskAgent(invocation, {{"command", command}}));
   if (in_json) {
     invocation.world.out << ControlText(status) << '\n';
     return {};
@@ -164,7 +164,7 @@ standard input. It takes the place of the one with its id.
 (refused for want of permission until the next full sync) or deleting.
 )",
        .flags = {{.name = "all", .help = "those too that are being removed"}},
-       .run = List},
+       .run = ListEntries},
       {.use = "check <id> <check> <pass|warn|fail>",
        .brief = "Reports the status of a ttl check",
        .flags = {{.name = "output", .type = FlagType::kString, .help = "what the check says"}},

@@ -8,7 +8,7 @@ namespace {
 using AlarmCall =
     Result<etcdserverpb::AlarmResponse> (client::Client::*)(const client::CallOptions&);
 
-Outcome<void> Run(Invocation& invocation, AlarmCall method) {
+Outcome<void> RunAlarm(Invocation& invocation, AlarmCall method) {
   if (!invocation.args.empty())
     return BadArguments("alarm " + std::string(invocation.path.back()->name()) +
                         " command accepts no arguments");
@@ -28,10 +28,10 @@ Command AlarmCommand() {
           .children = {
               {.use = "disarm",
                .brief = "Disarms all alarms",
-               .run = [](Invocation& i) { return Run(i, &client::Client::AlarmDisarmAll); }},
+               .run = [](Invocation& i) { return RunAlarm(i, &client::Client::AlarmDisarmAll); }},
               {.use = "list",
                .brief = "Lists all alarms",
-               .run = [](Invocation& i) { return Run(i, &client::Client::AlarmList); }},
+               .run = [](Invocation& i) { return RunAlarm(i, &client::Client::AlarmList); }},
           }};
 }
 

@@ -26,7 +26,7 @@ Result<void> MakeRoot(client::Client& client, const client::CallOptions& call) {
   return {};
 }
 
-Result<void> Enable(client::Client& client, const client::CallOptions& call) {
+Result<void> EnableAuth(client::Client& client, const client::CallOptions& call) {
   const auto enabled = client.AuthEnable(call);
   if (enabled) return {};
   if (enabled.error().message != kErrRootRoleNotExist.message) return kvorum::Fail(enabled.error());
@@ -38,7 +38,7 @@ Result<void> Enable(client::Client& client, const client::CallOptions& call) {
 Outcome<void> RunEnable(Invocation& invocation) {
   KV_RETURN_IF_ERROR(CheckNoArguments(invocation));
   KV_TRY(const auto connected, Connect(invocation));
-  KV_RETURN_IF_ERROR(Enable(*connected.client, connected.session.Call()));
+  KV_RETURN_IF_ERROR(EnableAuth(*connected.client, connected.session.Call()));
   invocation.world.out << "Authentication Enabled\n";
   return {};
 }
@@ -51,7 +51,7 @@ Outcome<void> RunDisable(Invocation& invocation) {
   return {};
 }
 
-Outcome<void> RunStatus(Invocation& invocation) {
+Outcome<void> RunAuthStatus(Invocation& invocation) {
   KV_RETURN_IF_ERROR(CheckNoArguments(invocation));
   KV_TRY(const auto connected, Connect(invocation));
   KV_TRY(const auto status, connected.client->AuthStatus(connected.session.Call()));
@@ -76,7 +76,7 @@ There must be a user root. It is given the role root, if it does not have it yet
 )",
                .run = RunEnable},
               {.use = "disable", .brief = "Disables authentication", .run = RunDisable},
-              {.use = "status", .brief = "Returns authentication status", .run = RunStatus},
+              {.use = "status", .brief = "Returns authentication status", .run = RunAuthStatus},
           }};
 }
 

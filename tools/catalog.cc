@@ -18,7 +18,7 @@
 namespace kvorum::ctl {
 namespace {
 
-sync::CatalogKeys KeysOf(const Invocation& invocation) {
+sync::CatalogKeys CatalogKeysOf(const Invocation& invocation) {
   std::string root = invocation.flags.String("root");
   while (root.ends_with('/')) root.pop_back();
   return sync::CatalogKeys(std::move(root));
@@ -85,7 +85,7 @@ Outcome<void> ListNodes(const Listing& listing, const Invocation&, const std::st
 
 Outcome<void> Nodes(Invocation& invocation) {
   KV_RETURN_IF_ERROR(CheckCount(invocation, 0, "catalog nodes takes no arguments"));
-  const std::string prefix = KeysOf(invocation).Nodes();
+  const std::string prefix = CatalogKeysOf(invocation).Nodes();
   const auto rows = [&](const sync::ObjectMap& objects) {
     CatalogRows all;
     ForEach(objects, prefix.size(), [&](std::string_view node, std::string_view value) {
@@ -116,7 +116,7 @@ Outcome<void> ListServices(const Listing& listing, const Invocation&, const std:
 
 Outcome<void> Services(Invocation& invocation) {
   KV_RETURN_IF_ERROR(CheckCount(invocation, 0, "catalog services takes no arguments"));
-  const std::string prefix = KeysOf(invocation).Services();
+  const std::string prefix = CatalogKeysOf(invocation).Services();
   const auto rows = [&](const sync::ObjectMap& objects) {
     std::map<std::string, std::int64_t> instances;
     ForEach(objects, prefix.size(), [&](std::string_view rest, std::string_view) {
@@ -149,7 +149,7 @@ Outcome<void> Service(Invocation& invocation) {
   KV_RETURN_IF_ERROR(CheckCount(invocation, 1, "catalog service takes one service's name"));
   if (const auto valid = sync::ValidateName("the service's name", invocation.args.front()); !valid)
     return BadArguments(valid.error().message);
-  const std::string prefix = KeysOf(invocation).Service(invocation.args.front());
+  const std::string prefix = CatalogKeysOf(invocation).Service(invocation.args.front());
   const bool healthy_alone = invocation.flags.Switch("healthy");
   const auto rows = [&](const sync::ObjectMap& objects) {
     CatalogRows all;
@@ -180,7 +180,7 @@ Outcome<void> Dns(Invocation& invocation) {
   return {};
 }
 
-std::vector<Flag> WatchFlags() {
+std::vector<Flag> CatalogWatchFlags() {
   return {{.name = "watch", .help = "show every change too, until the command is interrupted"},
           LongRun::MetricsFlag()};
 }
@@ -200,7 +200,7 @@ instances whose status is not critical, until it is interrupted. `agent run` doe
 }
 
 Command ServiceCommand() {
-  std::vector<Flag> flags = WatchFlags();
+  std::vector<Flag> flags = CatalogWatchFlags();
   flags.push_back({.name = "healthy", .help = "leave out those whose status is critical"});
   return {
       .use = "service [options] <name>",
@@ -224,11 +224,11 @@ Command CatalogCommand() {
                                .help = "where the catalog is"}},
           .children = {{.use = "nodes [options]",
                         .brief = "Lists the nodes whose agents live",
-                        .flags = WatchFlags(),
+                        .flags = CatalogWatchFlags(),
                         .run = Nodes},
                        {.use = "services [options]",
                         .brief = "Lists the services and how many instances each has",
-                        .flags = WatchFlags(),
+                        .flags = CatalogWatchFlags(),
                         .run = Services},
                        ServiceCommand(),
                        DnsCommand()}};

@@ -31,7 +31,7 @@ class Changed {
   bool is_fired_ = false;
 };
 
-void Show(Reporter& reporter, const char* event, char mark, const CatalogRow& row) {
+void ShowRow(Reporter& reporter, const char* event, char mark, const CatalogRow& row) {
   Reporter::Members members;
   for (const CatalogCell& cell : row) members.emplace_back(cell.name, cell.Json());
   reporter.EventWithRoom(event, members, std::string(1, mark) + '\t' + RowText(row));
@@ -39,14 +39,14 @@ void Show(Reporter& reporter, const char* event, char mark, const CatalogRow& ro
 
 void ShowDifference(Reporter& reporter, const CatalogRows& before, const CatalogRows& after) {
   for (const auto& [key, row] : before) {
-    if (!after.contains(key)) Show(reporter, "removed", '-', row);
+    if (!after.contains(key)) ShowRow(reporter, "removed", '-', row);
   }
   for (const auto& [key, row] : after) {
     const auto old = before.find(key);
     if (old == before.end())
-      Show(reporter, "added", '+', row);
+      ShowRow(reporter, "added", '+', row);
     else if (old->second != row)
-      Show(reporter, "changed", '~', row);
+      ShowRow(reporter, "changed", '~', row);
   }
 }
 

@@ -22,7 +22,7 @@
 namespace kvorum::ctl {
 namespace {
 
-struct Load {
+struct CheckLoad {
   std::string_view name;
   std::string_view long_name;
   double writes_per_second;  // of check perf
@@ -30,10 +30,10 @@ struct Load {
   std::size_t clients;
 };
 // The same sizes as etcdctl's, so that results can be compared.
-constexpr auto kLoads = std::to_array<Load>({{"s", "small", 150, 10'000, 50},
-                                             {"m", "medium", 1'000, 100'000, 200},
-                                             {"l", "large", 8'000, 1'000'000, 500},
-                                             {"xl", "xLarge", 15'000, 3'000'000, 1'000}});
+constexpr auto kLoads = std::to_array<CheckLoad>({{"s", "small", 150, 10'000, 50},
+                                                  {"m", "medium", 1'000, 100'000, 200},
+                                                  {"l", "large", 8'000, 1'000'000, 500},
+                                                  {"xl", "xLarge", 15'000, 3'000'000, 1'000}});
 
 constexpr std::size_t kPerfKeyBytes = 256;
 constexpr std::size_t kPerfValueBytes = 1024;
@@ -43,10 +43,10 @@ constexpr std::size_t kDatascaleKeyValueBytes = 1024;  // as it is named; the pr
 constexpr std::chrono::seconds kAfterwards(30);        // for each request of tidying up
 constexpr std::string_view kResidentBytes = "process_resident_memory_bytes";
 
-Outcome<Load> ChosenLoad(const FlagSet& flags) {
+Outcome<CheckLoad> ChosenLoad(const FlagSet& flags) {
   const std::string& name = flags.String("load");
   const auto it = std::ranges::find_if(
-      kLoads, [&](const Load& load) { return load.name == name || load.long_name == name; });
+      kLoads, [&](const CheckLoad& load) { return load.name == name || load.long_name == name; });
   if (it == kLoads.end()) return Fail(ExitCode::kBadFeature, "unknown load option " + name);
   return *it;
 }
@@ -160,7 +160,7 @@ bool ShowPerf(const LoadResults& results, double wanted_per_second, std::ostream
 }
 
 Outcome<void> RunPerf(Invocation& invocation) {
-  KV_TRY(const Load load, ChosenLoad(invocation.flags));
+  KV_TRY(const CheckLoad load, ChosenLoad(invocation.flags));
   const auto duration = invocation.flags.Duration("duration");
   if (duration <= std::chrono::nanoseconds::zero())
     return BadArguments("--duration must be longer than 0");
@@ -209,7 +209,7 @@ Outcome<double> ResidentBytes(const Session& session, std::string_view when, std
 }
 
 Outcome<void> RunDatascale(Invocation& invocation) {
-  KV_TRY(const Load load, ChosenLoad(invocation.flags));
+  KV_TRY(const CheckLoad load, ChosenLoad(invocation.flags));
   const StopSignals signals;
   KV_TRY(const auto session, Session::Open(invocation));
   if (session.options().endpoints.empty()) return Fail(ExitCode::kError, "no endpoints");
@@ -250,7 +250,7 @@ Outcome<void> RunDatascale(Invocation& invocation) {
 
 std::vector<Flag> CheckFlags(std::string_view prefix) {
   std::vector<std::string> names;
-  for (const Load& load : kLoads) {
+  for (const CheckLoad& load : kLoads) {
     names.emplace_back(load.name);
     names.emplace_back(load.long_name);
   }

@@ -129,8 +129,8 @@ const Flag* FlagBefore(const FlagSet& flags, std::string_view previous) {
   return flag != nullptr && TakesValue(*flag) ? flag : nullptr;
 }
 
-std::vector<Candidate> Values(const std::vector<std::string>& values, std::string_view prefix,
-                              std::string_view typed) {
+std::vector<Candidate> ValueCandidates(const std::vector<std::string>& values,
+                                       std::string_view prefix, std::string_view typed) {
   std::vector<Candidate> candidates;
   for (const std::string& value : values)
     if (value.starts_with(typed)) candidates.push_back({std::string(prefix) + value, ""});
@@ -158,12 +158,12 @@ std::vector<Candidate> CompleteLine(const Command& root, std::span<const std::st
   const FlagSet flags = KnownFlags(found->path);
   if (!before.empty())
     if (const Flag* flag = FlagBefore(flags, before.back()))
-      return Values(flag->choices, "", typed);
+      return ValueCandidates(flag->choices, "", typed);
   if (const std::size_t equals = typed.find('=');
       typed.starts_with("--") && equals != std::string_view::npos) {
     const Flag* flag = flags.Find(typed.substr(2, equals - 2));
     if (flag == nullptr) return {};
-    return Values(flag->choices, typed.substr(0, equals + 1), typed.substr(equals + 1));
+    return ValueCandidates(flag->choices, typed.substr(0, equals + 1), typed.substr(equals + 1));
   }
   if (typed.starts_with('-')) return FlagNames(flags, typed);
 
@@ -172,7 +172,7 @@ std::vector<Candidate> CompleteLine(const Command& root, std::span<const std::st
   FlagSet read = flags;
   const auto args = read.Parse(found->rest);
   if (args && args->size() == command.choices_at)
-    candidates = Values(command.argument_choices, "", typed);
+    candidates = ValueCandidates(command.argument_choices, "", typed);
   for (const Command& child : command.children)
     if (!child.hidden && child.name().starts_with(typed))
       candidates.push_back({std::string(child.name()), child.brief});

@@ -25,7 +25,7 @@ std::unexpected<Failure> NoConnection(const std::string& socket, const std::stri
   return Fail(ExitCode::kBadConnection, socket + ": " + why);
 }
 
-Outcome<rpc::FileDescriptor> Connect(const std::string& path) {
+Outcome<rpc::FileDescriptor> ConnectToSocket(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return NoConnection(path, "the path is too long");
@@ -39,9 +39,9 @@ Outcome<rpc::FileDescriptor> Connect(const std::string& path) {
 }
 
 // The lines of the answer, as they come.
-class Lines {
+class AnswerLines {
  public:
-  Lines(const std::string& socket, rpc::FileDescriptor fd, const AskOptions& options)
+  AnswerLines(const std::string& socket, rpc::FileDescriptor fd, const AskOptions& options)
       : socket_(socket),
         fd_(std::move(fd)),
         options_(options),
@@ -111,8 +111,8 @@ class Lines {
 
 Outcome<sync::Json> AskControl(const std::string& socket, const sync::Json& request,
                                const AskOptions& options) {
-  KV_TRY(rpc::FileDescriptor fd, Connect(socket));
-  Lines lines(socket, std::move(fd), options);
+  KV_TRY(rpc::FileDescriptor fd, ConnectToSocket(socket));
+  AnswerLines lines(socket, std::move(fd), options);
   lines.Send(ControlText(request) + '\n');
   while (true) {
     KV_TRY(const auto text, lines.Next());

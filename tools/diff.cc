@@ -20,7 +20,7 @@ namespace {
 // The exit codes are those of diff(1): 0 equal, 1 different, 2 trouble.
 constexpr ExitCode kTrouble = ExitCode::kBadConnection;
 
-struct Counts {
+struct DiffCounts {
   std::uint64_t added = 0;
   std::uint64_t removed = 0;
   std::uint64_t changed = 0;
@@ -33,7 +33,7 @@ std::string_view ChangeName(const mvccpb::KeyValue* left, const mvccpb::KeyValue
   return right == nullptr ? "removed" : "changed";
 }
 
-void Count(const mvccpb::KeyValue* left, const mvccpb::KeyValue* right, Counts& counts) {
+void Count(const mvccpb::KeyValue* left, const mvccpb::KeyValue* right, DiffCounts& counts) {
   if (left == nullptr)
     ++counts.added;
   else if (right == nullptr)
@@ -42,7 +42,8 @@ void Count(const mvccpb::KeyValue* left, const mvccpb::KeyValue* right, Counts& 
     ++counts.changed;
 }
 
-void ShowJson(const mvccpb::KeyValue* left, const mvccpb::KeyValue* right, std::ostream& out) {
+void ShowDifferenceJson(const mvccpb::KeyValue* left, const mvccpb::KeyValue* right,
+                        std::ostream& out) {
   JsonObject object;
   object.Add("change", JsonString(ChangeName(left, right)))
       .Add("key", JsonBytes((left != nullptr ? left : right)->key()));
@@ -51,8 +52,8 @@ void ShowJson(const mvccpb::KeyValue* left, const mvccpb::KeyValue* right, std::
   out << object.Finish() << '\n';
 }
 
-void ShowText(const mvccpb::KeyValue* left, const mvccpb::KeyValue* right, bool values,
-              const Colors& colors, std::ostream& out) {
+void ShowDifferenceText(const mvccpb::KeyValue* left, const mvccpb::KeyValue* right, bool values,
+                        const Colors& colors, std::ostream& out) {
   const std::string key = ShownKey((left != nullptr ? left : right)->key());
   if (left == nullptr)
     out << colors.Green("+ " + key) << '\n';
@@ -65,7 +66,7 @@ void ShowText(const mvccpb::KeyValue* left, const mvccpb::KeyValue* right, bool 
   if (right != nullptr) out << colors.Green("  > " + GoQuote(right->value())) << '\n';
 }
 
-NextKey KeysOf(KeyPager& pager) {
+NextKey KeysFrom(KeyPager& pager) {
   return [&pager]() -> Result<const mvccpb::KeyValue*> {
     KV_TRY(const bool found, pager.Next());
     return found ? &pager.kv() : nullptr;
@@ -83,7 +84,7 @@ Outcome<std::unique_ptr<client::Client>> ConnectToOther(const Invocation& invoca
   return Session::ConnectWith(session.DestinationOptions(invocation, std::move(endpoints), log_in));
 }
 
-Outcome<Counts> Compare(Invocation& invocation) {
+Outcome<DiffCounts> CompareSides(Invocation& invocation) {
   const FlagSet& flags = invocation.flags;
   if (invocation.args.size() > 1) return BadArguments("diff takes at most one other cluster");
   if (invocation.args.empty() && flags.Int("rev") == flags.Int("other-rev"))
@@ -101,14 +102,14 @@ Outcome<Counts> Compare(Invocation& invocation) {
   KeyPager right(*other, {.prefix = prefix, .revision = flags.Int("other-rev")}, call);
   const Colors colors(invocation);
   std::ostream& out = invocation.world.out;
-  Counts counts;
+  DiffCounts counts;
   KV_RETURN_IF_ERROR(
-      CompareKeys(KeysOf(left), KeysOf(right), [&](const auto* ours, const auto* theirs) {
+      CompareKeys(KeysFrom(left), KeysFrom(right), [&](const auto* ours, const auto* theirs) {
         Count(ours, theirs, counts);
         if (format == "json")
-          ShowJson(ours, theirs, out);
+          ShowDifferenceJson(ours, theirs, out);
         else if (!flags.Switch("quiet"))
-          ShowText(ours, theirs, flags.Switch("values"), colors, out);
+          ShowDifferenceText(ours, theirs, flags.Switch("values"), colors, out);
       }));
   const std::string revisions =
       fmt::format("revisions {} and {}", left.revision(), right.revision());
@@ -129,8 +130,8 @@ Outcome<Counts> Compare(Invocation& invocation) {
   return counts;
 }
 
-Outcome<void> Run(Invocation& invocation) {
-  auto counts = Compare(invocation);
+Outcome<void> RunDiff(Invocation& invocation) {
+  auto counts = CompareSides(invocation);
   if (counts) {
     if (counts->any()) return Fail(ExitCode::kError, "");
     return {};
@@ -175,7 +176,7 @@ the numbers.
 )",
       .group = kUtilityGroup,
       .flags = DiffFlags(),
-      .run = Run};
+      .run = RunDiff};
 }
 
 }  // namespace kvorum::ctl

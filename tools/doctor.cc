@@ -145,8 +145,8 @@ std::string Colored(Severity severity, const Colors& colors) {
   return {};
 }
 
-void ShowText(const ClusterFacts& facts, const std::vector<Finding>& findings, bool table,
-              const Colors& colors, std::ostream& out) {
+void ShowFindingsText(const ClusterFacts& facts, const std::vector<Finding>& findings, bool table,
+                      const Colors& colors, std::ostream& out) {
   const std::uint64_t cluster = facts.list.cluster;
   out << fmt::format("cluster {}: {} members, looked at revision {}\n",
                      cluster == 0 ? "unknown" : fmt::format("{:x}", cluster), facts.members.size(),
@@ -189,7 +189,8 @@ std::string JsonFinding(const Finding& finding) {
       .Finish();
 }
 
-void ShowJson(const ClusterFacts& facts, const std::vector<Finding>& findings, std::ostream& out) {
+void ShowFindingsJson(const ClusterFacts& facts, const std::vector<Finding>& findings,
+                      std::ostream& out) {
   out << JsonObject()
              .Add("cluster", JsonString(fmt::format("{:x}", facts.list.cluster)))
              .Add("revision", std::to_string(facts.hash_revision))
@@ -201,7 +202,7 @@ void ShowJson(const ClusterFacts& facts, const std::vector<Finding>& findings, s
       << '\n';
 }
 
-Outcome<void> Run(Invocation& invocation) {
+Outcome<void> RunDoctor(Invocation& invocation) {
   if (!invocation.args.empty()) return BadArguments("doctor takes no arguments");
   KV_TRY(const auto session, Session::Open(invocation));
   const std::string_view format = session.printer().format();
@@ -212,10 +213,10 @@ Outcome<void> Run(Invocation& invocation) {
   const ClusterFacts facts = Examine(invocation, session);
   const std::vector<Finding> findings = Diagnose(facts);
   if (format == "json")
-    ShowJson(facts, findings, invocation.world.out);
+    ShowFindingsJson(facts, findings, invocation.world.out);
   else
-    ShowText(facts, findings, format == "table" || invocation.world.out_is_terminal,
-             Colors(invocation), invocation.world.out);
+    ShowFindingsText(facts, findings, format == "table" || invocation.world.out_is_terminal,
+                     Colors(invocation), invocation.world.out);
   if (findings.empty() || findings.front().severity == Severity::kNote) return {};
   const bool is_critical = findings.front().severity == Severity::kCritical;
   return Fail(is_critical ? ExitCode::kBadConnection : ExitCode::kError, "");
@@ -241,7 +242,7 @@ Disks, elections and clocks are read from the members' /metrics, where that is s
       .flags = {{.name = "hash",
                  .default_value = "true",
                  .help = "compare the members' data, which each member has to read for it"}},
-      .run = Run};
+      .run = RunDoctor};
 }
 
 }  // namespace kvorum::ctl

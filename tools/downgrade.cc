@@ -10,8 +10,8 @@ namespace {
 
 using etcdserverpb::DowngradeRequest;
 
-Outcome<void> Ask(Invocation& invocation, DowngradeRequest::DowngradeAction action,
-                  const std::string& version) {
+Outcome<void> AskDowngrade(Invocation& invocation, DowngradeRequest::DowngradeAction action,
+                           const std::string& version) {
   KV_TRY(const auto connected, Connect(invocation));
   DowngradeRequest request;
   request.set_action(action);
@@ -25,12 +25,12 @@ Outcome<void> AskWithTarget(Invocation& invocation, DowngradeRequest::DowngradeA
   if (invocation.args.empty()) return BadArguments("TARGET_VERSION not provided");
   if (invocation.args.size() > 1) return BadArguments("too many arguments");
   if (invocation.args.front().empty()) return BadArguments("target version not provided");
-  return Ask(invocation, action, invocation.args.front());
+  return AskDowngrade(invocation, action, invocation.args.front());
 }
 
 // etcd's leader ends a downgrade once all members have the version; one of kvorum, which has no
 // older version of itself, cannot.
-Outcome<void> Enable(Invocation& invocation) {
+Outcome<void> EnableDowngrade(Invocation& invocation) {
   KV_RETURN_IF_ERROR(AskWithTarget(invocation, DowngradeRequest::ENABLE));
   invocation.world.err << "A leader of kvorum does not end a downgrade by itself: only `downgrade "
                           "cancel` ends it.\n";
@@ -51,10 +51,10 @@ Command DowngradeCommand() {
            .run = [](Invocation& i) { return AskWithTarget(i, DowngradeRequest::VALIDATE); }},
           {.use = "enable <TARGET_VERSION>",
            .brief = "Starts a downgrade of the cluster to the version",
-           .run = Enable},
+           .run = EnableDowngrade},
           {.use = "cancel",
            .brief = "Cancels the downgrade that is under way",
-           .run = [](Invocation& i) { return Ask(i, DowngradeRequest::CANCEL, ""); }},
+           .run = [](Invocation& i) { return AskDowngrade(i, DowngradeRequest::CANCEL, ""); }},
       }};
 }
 

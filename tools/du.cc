@@ -111,7 +111,7 @@ std::string JsonUsage(const Usage& usage) {
       .Finish();
 }
 
-void ShowJson(const Usages& usages, std::ostream& out) {
+void ShowUsagesJson(const Usages& usages, std::ostream& out) {
   out << JsonObject()
              .Add("revision", std::to_string(usages.revision))
              .Add("keys", std::to_string(usages.total.keys))
@@ -121,7 +121,7 @@ void ShowJson(const Usages& usages, std::ostream& out) {
       << '\n';
 }
 
-void ShowTable(const Usages& usages, std::ostream& out) {
+void ShowUsagesTable(const Usages& usages, std::ostream& out) {
   Table table{{"bytes", "keys", "prefix"}, {}};
   const auto add = [&](const Usage& usage, const std::string& name) {
     table.rows.push_back({HumanBytes(usage.bytes), std::to_string(usage.keys), name});
@@ -132,7 +132,7 @@ void ShowTable(const Usages& usages, std::ostream& out) {
 }
 
 // For another program: plain numbers between tabs. For a person: sizes with units, in columns.
-void ShowLines(const Usages& usages, bool for_person, std::ostream& out) {
+void ShowUsagesLines(const Usages& usages, bool for_person, std::ostream& out) {
   const auto line = [&](const Usage& usage, const std::string& name) {
     if (for_person)
       out << fmt::format("{:>8} {:>12}  {}\n", HumanBytes(usage.bytes), usage.keys, name);
@@ -143,7 +143,7 @@ void ShowLines(const Usages& usages, bool for_person, std::ostream& out) {
   line(usages.total, "total");
 }
 
-Outcome<void> Run(Invocation& invocation) {
+Outcome<void> RunDu(Invocation& invocation) {
   const FlagSet& flags = invocation.flags;
   if (invocation.args.size() > 1) return BadArguments("du takes at most one prefix");
   if (flags.String("separator").empty()) return BadArguments("--separator must not be empty");
@@ -159,11 +159,11 @@ Outcome<void> Run(Invocation& invocation) {
   KV_RETURN_IF_ERROR(Sort(usages.folders, flags.String("sort")));
   std::ostream& out = invocation.world.out;
   if (format == "json")
-    ShowJson(usages, out);
+    ShowUsagesJson(usages, out);
   else if (format == "table")
-    ShowTable(usages, out);
+    ShowUsagesTable(usages, out);
   else
-    ShowLines(usages, invocation.world.out_is_terminal, out);
+    ShowUsagesLines(usages, invocation.world.out_is_terminal, out);
   return {};
 }
 
@@ -197,7 +197,7 @@ revision. All values are read for it: on a large keyspace that takes a while.
                  .type = FlagType::kInt,
                  .default_value = "0",
                  .help = "count the keys of this revision (0: the current one)"}},
-      .run = Run};
+      .run = RunDu};
 }
 
 }  // namespace kvorum::ctl

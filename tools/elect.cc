@@ -42,7 +42,7 @@ Outcome<void> Campaign(Invocation& invocation, Printer& printer, client::Client&
   return shown;
 }
 
-Outcome<void> Run(Invocation& invocation) {
+Outcome<void> RunElect(Invocation& invocation) {
   const bool listens = invocation.flags.Switch("listen");
   const std::size_t count = invocation.args.size();
   if (count != 1 && count != 2) {
@@ -70,7 +70,7 @@ With --listen, shows each leader's key and what it proclaims.
 )",
       .group = kConcurrencyGroup,
       .flags = {{.name = "listen", .shorthand = 'l', .help = "observation mode"}},
-      .run = Run};
+      .run = RunElect};
 }
 
 }  // namespace kvorum::ctl

@@ -109,7 +109,7 @@ Outcome<std::string> AskEach(Invocation& invocation, std::string_view what, cons
   return last_error;
 }
 
-Outcome<void> RunStatus(Invocation& invocation) {
+Outcome<void> RunEndpointStatus(Invocation& invocation) {
   const auto ask = [](client::Client& client, const client::CallOptions& call) {
     return client.Status(call);
   };
@@ -129,7 +129,7 @@ Outcome<void> RunHashKV(Invocation& invocation) {
   return {};
 }
 
-Outcome<void> RunDefrag(Invocation& invocation) {
+Outcome<void> RunEndpointsDefrag(Invocation& invocation) {
   KV_TRY(const auto session, Session::Open(invocation));
   KV_TRY(const auto endpoints, session.Endpoints());
   bool failed = false;
@@ -171,7 +171,7 @@ In the simple format each line is an endpoint: endpoint, ID, version, storage ve
 use, percentage not in use, quota, is leader, is learner, raft term, raft index, raft applied index,
 errors, downgrade target version, downgrade enabled.
 )",
-               .run = RunStatus},
+               .run = RunEndpointStatus},
               {.use = "hashkv",
                .brief = "Prints the KV history hash for each endpoint in --endpoints",
                .flags = {{.name = "rev",
@@ -187,7 +187,7 @@ Command DefragCommand() {
           .brief = "Defragments the storage of the members with given endpoints",
           .group = kClusterGroup,
           .inherited_flags = {ClusterFlag()},
-          .run = RunDefrag};
+          .run = RunEndpointsDefrag};
 }
 
 }  // namespace kvorum::ctl

@@ -51,7 +51,7 @@ Outcome<ExportedKey> Exported(const mvccpb::KeyValue& kv, LeaseTimes& leases) {
   return key;
 }
 
-Outcome<void> Run(Invocation& invocation) {
+Outcome<void> RunExport(Invocation& invocation) {
   const FlagSet& flags = invocation.flags;
   if (invocation.args.size() > 1) return BadArguments("export takes at most one prefix");
   KV_TRY(const auto session, Session::Open(invocation));
@@ -107,7 +107,7 @@ have its id and the seconds that it was granted for.
                  .type = FlagType::kInt,
                  .default_value = "0",
                  .help = "write the keys of this revision (0: the current one)"}},
-      .run = Run};
+      .run = RunExport};
 }
 
 }  // namespace kvorum::ctl

@@ -21,7 +21,7 @@ std::unexpected<Failure> Damaged(const std::string& path) {
   return Fail(ExitCode::kError, path + ": the compressed file is damaged");
 }
 
-Outcome<void> WriteAll(int fd, const char* bytes, std::size_t size_bytes) {
+Outcome<void> WriteUnpacked(int fd, const char* bytes, std::size_t size_bytes) {
   while (size_bytes > 0) {
     const ssize_t written = ::write(fd, bytes, size_bytes);
     if (written < 0 && errno == EINTR) continue;
@@ -84,7 +84,7 @@ Outcome<void> Gunzip(const std::string& path, int to_fd) {
     stream.avail_out = static_cast<uInt>(out.size());
     code = inflate(&stream, Z_NO_FLUSH);
     if (code != Z_OK && code != Z_STREAM_END) return Damaged(path);
-    KV_RETURN_IF_ERROR(WriteAll(to_fd, out.data(), out.size() - stream.avail_out));
+    KV_RETURN_IF_ERROR(WriteUnpacked(to_fd, out.data(), out.size() - stream.avail_out));
   }
   return {};
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMinNameColumn = 11;
 
-std::string_view TypeName(FlagType type) {
+std::string_view FlagTypeName(FlagType type) {
   switch (type) {
     case FlagType::kSwitch:
       return "";
@@ -105,7 +105,7 @@ std::string FlagLines(std::span<const Flag> flags, HiddenFlags hidden) {
   for (const Flag* flag : sorted) {
     const std::string letter =
         flag->shorthand == '\0' ? "    " : fmt::format("-{}, ", flag->shorthand);
-    lines.push_back({fmt::format("  {}--{}{}", letter, flag->name, TypeName(flag->type)),
+    lines.push_back({fmt::format("  {}--{}{}", letter, flag->name, FlagTypeName(flag->type)),
                      flag->help + DefaultText(*flag)});
     column = std::max(column, lines.back().left.size());
   }

@@ -4,16 +4,20 @@
 #include <openssl/x509.h>
 #include <time.h>
 
-#include <boost/asio/connect.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/ssl.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
-#include <boost/beast/ssl.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
 #include <cstdio>
 #include <memory>
+#include <vector>
 
 #include "client/endpoint.h"
 
@@ -26,9 +30,13 @@ namespace http = beast::http;
 namespace ssl = asio::ssl;
 using boost::system::error_code;
 
-constexpr std::uint64_t kMaxBodyBytes = 64 << 20;
+// A connection with a time-out, to a TCP port or a unix socket: one type, because each takes g++
+// seconds.
+using Connection = beast::basic_stream<asio::generic::stream_protocol>;
 
-std::unexpected<Error> Failed(const error_code& error) {
+constexpr std::uint64_t kMaxAnswerBodyBytes = 64 << 20;
+
+std::unexpected<Error> FailHttp(const error_code& error) {
   return Fail(Code::kUnavailable, error.message());
 }
 
@@ -59,18 +67,17 @@ error_code Await(asio::io_context& io, const Start& start) {
 template <class Stream>
 Result<HttpAnswer> Exchange(asio::io_context& io, Stream& stream, const std::string& host,
                             std::string_view path) {
-  http::request<http::empty_body> request(http::verb::get, {path.data(), path.size()}, 11);
-  request.set(http::field::host, host);
-  request.set(http::field::user_agent, "kvorumctl");
-  request.set(http::field::connection, "close");
-  if (const auto error = Await(io, [&](auto done) { http::async_write(stream, request, done); }))
-    return Failed(error);
+  const std::string request = "GET " + std::string(path) + " HTTP/1.1\r\nHost: " + host +
+                              "\r\nUser-Agent: kvorumctl\r\nConnection: close\r\n\r\n";
+  if (const auto error =
+          Await(io, [&](auto done) { asio::async_write(stream, asio::buffer(request), done); }))
+    return FailHttp(error);
   beast::flat_buffer buffer;
   http::response_parser<http::string_body> parser;
-  parser.body_limit(kMaxBodyBytes);
+  parser.body_limit(kMaxAnswerBodyBytes);
   if (const auto error =
           Await(io, [&](auto done) { http::async_read(stream, buffer, parser, done); }))
-    return Failed(error);
+    return FailHttp(error);
   HttpAnswer answer;
   answer.status = parser.get().result_int();
   answer.body = std::move(parser.get().body());
@@ -79,14 +86,14 @@ Result<HttpAnswer> Exchange(asio::io_context& io, Stream& stream, const std::str
   return answer;
 }
 
-struct Target {
+struct HttpTarget {
   std::string host;     // for the Host field and the certificate's names
   std::string service;  // a TCP port
   std::string path;     // of a unix socket
 };
 
 // From the form in which client/endpoint.h gives it: dns:///host:port or unix:path.
-Target ParseTarget(std::string target) {
+HttpTarget ParseHttpTarget(std::string target) {
   if (target.starts_with("unix:"))
     return {.host = "localhost", .service = "", .path = target.substr(5)};
   target.erase(0, std::string_view("dns:///").size());
@@ -105,7 +112,7 @@ Result<void> LoadFiles(ssl::context& context, const client::TlsOptions& tls) {
   if (!tls.certificate_file.empty()) {
     context.use_certificate_chain_file(tls.certificate_file, error);
     if (!error) context.use_private_key_file(tls.key_file, ssl::context::pem, error);
-    if (error) return Failed(error);
+    if (error) return FailHttp(error);
   }
   if (tls.skip_verification) {
     context.set_verify_mode(ssl::verify_none);
@@ -116,23 +123,23 @@ Result<void> LoadFiles(ssl::context& context, const client::TlsOptions& tls) {
     context.set_default_verify_paths(error);
   else
     context.load_verify_file(tls.ca_file, error);
-  if (error) return Failed(error);
+  if (error) return FailHttp(error);
   return {};
 }
 
-template <class Stream>
-Result<HttpAnswer> ExchangeUnderTls(asio::io_context& io, Stream& plain, const Target& target,
-                                    std::string_view path, const client::TlsOptions& tls) {
+Result<HttpAnswer> ExchangeUnderTls(asio::io_context& io, Connection& plain,
+                                    const HttpTarget& target, std::string_view path,
+                                    const client::TlsOptions& tls) {
   ssl::context context(ssl::context::tls_client);
   KV_RETURN_IF_ERROR(LoadFiles(context, tls));
-  beast::ssl_stream<Stream&> stream(plain, context);
+  ssl::stream<Connection&> stream(plain, context);
   const std::string host = tls.server_name.empty() ? WithoutBrackets(target.host) : tls.server_name;
   // A name for SNI; a server does not mind an address there, and none of ours looks at it.
   SSL_set_tlsext_host_name(stream.native_handle(), host.c_str());
   if (!tls.skip_verification) stream.set_verify_callback(ssl::host_name_verification(host));
   if (const auto error =
           Await(io, [&](auto done) { stream.async_handshake(ssl::stream_base::client, done); }))
-    return Failed(error);
+    return FailHttp(error);
   const std::unique_ptr<X509, decltype(&X509_free)> shown(
       SSL_get1_peer_certificate(stream.native_handle()), &X509_free);
   KV_TRY(HttpAnswer answer, Exchange(io, stream, target.host, path));
@@ -140,12 +147,20 @@ Result<HttpAnswer> ExchangeUnderTls(asio::io_context& io, Stream& plain, const T
   return answer;
 }
 
-template <class Stream>
-Result<HttpAnswer> Get(asio::io_context& io, Stream& stream, const Target& target,
-                       std::string_view path, const client::TlsOptions& tls, bool in_tls) {
-  if (in_tls) return ExchangeUnderTls(io, stream, target, path, tls);
-  return Exchange(io, stream, target.host + (target.service.empty() ? "" : ":" + target.service),
-                  path);
+Result<std::vector<Connection::endpoint_type>> AddressesOf(asio::io_context& io,
+                                                           const HttpTarget& target) {
+  std::vector<Connection::endpoint_type> addresses;
+  if (!target.path.empty()) {
+    addresses.emplace_back(asio::local::stream_protocol::endpoint(target.path));
+    return addresses;
+  }
+  asio::ip::tcp::resolver resolver(io);
+  error_code unresolved;
+  for (const auto& found :
+       resolver.resolve(WithoutBrackets(target.host), target.service, unresolved))
+    addresses.emplace_back(found.endpoint());
+  if (unresolved) return FailHttp(unresolved);
+  return addresses;
 }
 
 }  // namespace
@@ -156,25 +171,20 @@ Result<HttpAnswer> HttpGet(const std::string& endpoint, std::string_view path,
   using Security = client::Endpoint::Security;
   const bool in_tls =
       parsed.security == Security::kTls || (parsed.security == Security::kAsChosen && tls.enabled);
-  const Target target = ParseTarget(parsed.target);
+  const HttpTarget target = ParseHttpTarget(parsed.target);
   asio::io_context io;
-  if (!target.path.empty()) {
-    beast::basic_stream<asio::local::stream_protocol> stream(io);
-    stream.expires_after(timeout);
-    const asio::local::stream_protocol::endpoint address(target.path);
-    if (const auto error = Await(io, [&](auto done) { stream.async_connect(address, done); }))
-      return Failed(error);
-    return Get(io, stream, target, path, tls, in_tls);
-  }
-  asio::ip::tcp::resolver resolver(io);
-  error_code unresolved;
-  const auto addresses = resolver.resolve(WithoutBrackets(target.host), target.service, unresolved);
-  if (unresolved) return Failed(unresolved);
-  beast::tcp_stream stream(io);
+  KV_TRY(const auto addresses, AddressesOf(io, target));
+  Connection stream(io);
   stream.expires_after(timeout);
-  if (const auto error = Await(io, [&](auto done) { stream.async_connect(addresses, done); }))
-    return Failed(error);
-  return Get(io, stream, target, path, tls, in_tls);
+  error_code refused;
+  for (const auto& address : addresses) {
+    refused = Await(io, [&](auto done) { stream.async_connect(address, done); });
+    if (!refused) break;
+  }
+  if (refused) return FailHttp(refused);
+  if (in_tls) return ExchangeUnderTls(io, stream, target, path, tls);
+  return Exchange(io, stream, target.host + (target.service.empty() ? "" : ":" + target.service),
+                  path);
 }
 
 Result<std::chrono::sys_seconds> CertificateEnd(const std::string& file) {

@@ -95,9 +95,9 @@ Outcome<ImportRules> RulesFrom(const FlagSet& flags) {
 }
 
 // Waits until so many keys are due.
-class Rate {
+class ImportRate {
  public:
-  explicit Rate(std::int64_t keys_per_second) : keys_per_second_(keys_per_second) {}
+  explicit ImportRate(std::int64_t keys_per_second) : keys_per_second_(keys_per_second) {}
 
   void Wait(std::uint64_t keys) const {
     if (keys_per_second_ <= 0) return;
@@ -114,7 +114,7 @@ class Rate {
 Outcome<void> ImportAll(Invocation& invocation, ExportReader& reader, const ExportHead& head,
                         KeyImport& import) {
   const auto most = static_cast<std::size_t>(invocation.flags.Int("batch"));
-  const Rate rate(invocation.flags.Int("rate"));
+  const ImportRate rate(invocation.flags.Int("rate"));
   std::atomic<std::uint64_t> done{0};
   const ProgressBar bar(invocation.world, [&] {
     const auto whole = static_cast<double>(std::max<std::int64_t>(head.keys, 1));
@@ -145,7 +145,8 @@ Outcome<void> ImportAll(Invocation& invocation, ExportReader& reader, const Expo
   }
 }
 
-void Show(const ImportCounts& counts, bool dry_run, std::string_view format, std::ostream& out) {
+void ShowImported(const ImportCounts& counts, bool dry_run, std::string_view format,
+                  std::ostream& out) {
   if (format == "json") {
     out << JsonObject()
                .Add("dry_run", dry_run ? "true" : "false")
@@ -169,7 +170,7 @@ void Show(const ImportCounts& counts, bool dry_run, std::string_view format, std
         counts.skipped);
 }
 
-Outcome<void> Run(Invocation& invocation) {
+Outcome<void> RunImport(Invocation& invocation) {
   const FlagSet& flags = invocation.flags;
   if (invocation.args.size() > 1) return BadArguments("import takes at most one file");
   if (flags.Int("batch") < 1 || flags.Int("batch") > 10'000)
@@ -191,7 +192,7 @@ Outcome<void> Run(Invocation& invocation) {
   KeyImport import(*client, rules, [&] { return session.Call(); });
   const auto done = ImportAll(invocation, reader, head, import);
   // An error does not keep back the counts of what was put before it.
-  Show(import.counts(), rules.dry_run, format, invocation.world.out);
+  ShowImported(import.counts(), rules.dry_run, format, invocation.world.out);
   return done;
 }
 
@@ -230,7 +231,7 @@ overwritten unseen. --dry-run reads and compares everything and puts nothing.
                  .default_value = "0",
                  .help = "put at most so many keys a second (0: as fast as it goes)"},
                 {.name = "dry-run", .help = "say what would be put, and put nothing"}},
-      .run = Run};
+      .run = RunImport};
 }
 
 }  // namespace kvorum::ctl

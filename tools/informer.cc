@@ -21,7 +21,7 @@ Outcome<bool> WantsJson(const Invocation& invocation) {
 }
 
 // As `get` shows it: the key on a line, and the value on the next.
-Outcome<void> Show(World& world, const Json& object, bool in_json) {
+Outcome<void> ShowObject(World& world, const Json& object, bool in_json) {
   if (in_json) {
     world.out << ControlText(object) << '\n';
     return {};
@@ -34,17 +34,17 @@ Outcome<void> Show(World& world, const Json& object, bool in_json) {
   return {};
 }
 
-Outcome<void> Get(Invocation& invocation) {
+Outcome<void> GetObject(Invocation& invocation) {
   if (invocation.args.size() != 1) return BadArguments("informer get takes one key");
   KV_TRY(const bool in_json, WantsJson(invocation));
   Json request{{"command", "get"}, {"consistent", invocation.flags.Switch("consistent")}};
   sync::SetBytes(request, "key", invocation.args.front());
   KV_TRY(const Json answer, AskControl(invocation.flags.String("socket"), request));
   const auto kv = answer.find("kv");
-  return kv == answer.end() ? Outcome<void>() : Show(invocation.world, *kv, in_json);
+  return kv == answer.end() ? Outcome<void>() : ShowObject(invocation.world, *kv, in_json);
 }
 
-Outcome<void> List(Invocation& invocation) {
+Outcome<void> ListObjects(Invocation& invocation) {
   if (!invocation.args.empty()) return BadArguments("informer list takes no arguments");
   KV_TRY(const bool in_json, WantsJson(invocation));
   Json request{{"command", "list"}, {"keys_only", invocation.flags.Switch("keys-only")}};
@@ -57,7 +57,7 @@ Outcome<void> List(Invocation& invocation) {
   Outcome<void> shown;
   KV_RETURN_IF_ERROR(
       AskControl(invocation.flags.String("socket"), request, {.on_item = [&](const Json& item) {
-                   shown = Show(invocation.world, item, in_json);
+                   shown = ShowObject(invocation.world, item, in_json);
                    return shown.has_value();
                  }}));
   return shown;
@@ -111,7 +111,7 @@ Values that are not JSON are in no index.
                       .help = "no older than a put that has returned before: asks the server "
                               "for its revision, and waits for the copy"},
                      SocketFlag()},
-           .run = Get},
+           .run = GetObject},
           {.use = "list [options]",
            .brief = "Shows what a running informer has",
            .flags = {{.name = "by",
@@ -119,7 +119,7 @@ Values that are not JSON are in no index.
                       .help = "name=value: only objects with this value in this index"},
                      {.name = "keys-only", .help = "no values"},
                      SocketFlag()},
-           .run = List},
+           .run = ListObjects},
           {.use = "status",
            .brief = "Shows how far a running informer is",
            .flags = {SocketFlag()},

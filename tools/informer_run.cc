@@ -48,9 +48,9 @@ Told Describe(const sync::ObjectRef& before, const sync::ObjectRef& after) {
 }
 
 // Tells each change as a line.
-class Lines {
+class ChangeLines {
  public:
-  explicit Lines(Reporter& reporter) : reporter_(reporter) {}
+  explicit ChangeLines(Reporter& reporter) : reporter_(reporter) {}
 
   void Tell(const sync::Notification& notification) {
     const Told told = Describe(notification.before, notification.after);
@@ -214,7 +214,7 @@ Outcome<std::vector<JsonIndex>> IndexesOf(const FlagSet& flags) {
 }
 
 // The numbers of the terminal's line, as of the last change.
-struct Counts {
+struct InformerCounts {
   std::atomic<std::int64_t> changes = 0;
   std::atomic<std::size_t> objects = 0;
   std::atomic<std::int64_t> revision = 0;  // 0: there is no copy yet
@@ -239,7 +239,7 @@ Outcome<void> RunInformer(Invocation& invocation) {
   KV_TRY(const auto indexes, IndexesOf(flags));
   if (flags.Duration("resync") < std::chrono::nanoseconds::zero())
     return BadArguments("--resync is below zero");
-  Counts counts;
+  InformerCounts counts;
   const std::string shown_prefix = prefix.empty() ? "all keys" : ShownName(prefix);
   KV_TRY(const auto run, LongRun::Open(invocation, {.progress = [&counts, shown_prefix] {
                                          return counts.Line(shown_prefix);
@@ -257,7 +257,7 @@ Outcome<void> RunInformer(Invocation& invocation) {
   std::unique_ptr<ChangeProgram> program;
   if (!flags.String("exec").empty())
     program = std::make_unique<ChangeProgram>(flags.String("exec"), invocation.world, reporter);
-  Lines lines(reporter);
+  ChangeLines lines(reporter);
   BytesInformer informer(store, executor, options);
   for (const JsonIndex& index : indexes) {
     KV_RETURN_IF_ERROR(OfThisMachine(informer.AddIndex(

@@ -14,7 +14,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-std::string Text(const FieldDescriptor& field, const std::string& value) {
+std::string TextValue(const FieldDescriptor& field, const std::string& value) {
   return field.type() == FieldDescriptor::TYPE_BYTES ? JsonBytes(value) : JsonString(value);
 }
 
@@ -38,7 +38,7 @@ std::string SingleValue(const Message& message, const FieldDescriptor& field) {
     case FieldDescriptor::CPPTYPE_ENUM:
       return std::to_string(reflection.GetEnumValue(message, &field));
     case FieldDescriptor::CPPTYPE_STRING:
-      return Text(field, reflection.GetString(message, &field));
+      return TextValue(field, reflection.GetString(message, &field));
     case FieldDescriptor::CPPTYPE_MESSAGE:
       return JsonMessage(reflection.GetMessage(message, &field));
   }
@@ -53,7 +53,7 @@ std::string RepeatedValue(const Message& message, const FieldDescriptor& field) 
     if (i > 0) body += ',';
     body += field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE
                 ? JsonMessage(reflection.GetRepeatedMessage(message, &field, i))
-                : Text(field, reflection.GetRepeatedString(message, &field, i));
+                : TextValue(field, reflection.GetRepeatedString(message, &field, i));
   }
   return fmt::format("[{}]", body);
 }

@@ -14,7 +14,7 @@ Command InUtilityGroup(Command command) {
   return command;
 }
 
-constexpr ManText kManText = {
+constexpr ManText kKvorumctlManText = {
     .about = "command line client of kvorum and etcd",
     .description = R"(Asks and changes a cluster that speaks the v3 API of etcd. Commands that
 .BR etcdctl (1)
@@ -105,7 +105,7 @@ Command KvorumctlCommand() {
                        InUtilityGroup(CompletionCommand("kvorumctl")),
                        CompleteCommand(),
                        OptionsCommand(),
-                       ManCommand(kManText),
+                       ManCommand(kKvorumctlManText),
                        InUtilityGroup(HelpCommand())},
           .group_order = {kKeyValueGroup, kClusterGroup, kConcurrencyGroup, kSyncGroup,
                           kAuthenticationGroup, kUtilityGroup}};

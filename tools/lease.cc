@@ -19,7 +19,7 @@ using std::chrono::seconds;
 using std::chrono::steady_clock;
 
 // The pause before a failed renewal is retried.
-constexpr milliseconds kRetryPause(500);
+constexpr milliseconds kRenewalRetryPause(500);
 
 Outcome<std::int64_t> LeaseArgument(const Invocation& invocation) {
   const auto id = ParseInt(invocation.args.front(), 16);
@@ -73,7 +73,7 @@ Outcome<void> TimeToLive(Invocation& invocation) {
   return connected.session.printer().LeaseTimeToLive(*response, keys);
 }
 
-Outcome<void> List(Invocation& invocation) {
+Outcome<void> ListLeases(Invocation& invocation) {
   KV_TRY(const auto connected, Connect(invocation));
   const auto response = connected.client->LeaseLeases();
   if (!response) return FailToAsk(response.error());
@@ -88,8 +88,8 @@ Outcome<void> KeepRenewing(Invocation& invocation, const Connected& connected, s
     const auto response = connected.client->LeaseKeepAliveOnce(id, {.deadline = expires});
     if (response && response->ttl() <= 0) break;
     if (!response) {
-      if (steady_clock::now() + kRetryPause >= expires) break;
-      std::this_thread::sleep_for(kRetryPause);
+      if (steady_clock::now() + kRenewalRetryPause >= expires) break;
+      std::this_thread::sleep_for(kRenewalRetryPause);
       continue;
     }
     KV_RETURN_IF_ERROR(connected.session.printer().LeaseKeepAlive(*response));
@@ -130,7 +130,7 @@ Command LeaseCommand() {
            .brief = "Keeps leases alive (renew)",
            .flags = {{.name = "once", .help = "renew once, show the new time to live, and end"}},
            .run = KeepAlive},
-          {.use = "list", .brief = "List all active leases", .run = List},
+          {.use = "list", .brief = "List all active leases", .run = ListLeases},
           {.use = "revoke <leaseID>", .brief = "Revokes leases", .run = Revoke},
           {.use = "timetolive <leaseID> [options]",
            .brief = "Get lease information",

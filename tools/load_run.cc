@@ -20,9 +20,9 @@ double Seconds(std::chrono::nanoseconds duration) {
 }
 
 // The part of a run that its clients share.
-class Load {
+class SharedLoad {
  public:
-  Load(const LoadPlan& plan, std::size_t clients, const std::stop_token& stop)
+  SharedLoad(const LoadPlan& plan, std::size_t clients, const std::stop_token& stop)
       : plan_(plan), stop_(stop), start_(SteadyClock::now()) {
     if (plan.per_second) pacer_.emplace(*plan.per_second, clients, start_);
   }
@@ -70,7 +70,7 @@ class Load {
   LoadResults results_;
 };
 
-void RunClient(client::Client& client, Load& load, std::atomic<std::uint64_t>& done) {
+void RunClient(client::Client& client, SharedLoad& load, std::atomic<std::uint64_t>& done) {
   LoadResults results;
   while (const auto put = load.Next()) {
     const auto start = SteadyClock::now();
@@ -126,7 +126,7 @@ Pacer::TimePoint Pacer::Next(TimePoint now) {
 LoadResults RunLoad(const std::vector<std::unique_ptr<client::Client>>& clients,
                     const LoadPlan& plan, const std::stop_token& stop,
                     std::atomic<std::uint64_t>& done) {
-  Load load(plan, clients.size(), stop);
+  SharedLoad load(plan, clients.size(), stop);
   {
     std::vector<std::jthread> threads;
     threads.reserve(clients.size());

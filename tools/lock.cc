@@ -51,7 +51,7 @@ Outcome<void> HoldLock(Invocation& invocation, Printer& printer, client::LeaseSe
   return shown;
 }
 
-Outcome<void> Run(Invocation& invocation) {
+Outcome<void> RunLock(Invocation& invocation) {
   if (invocation.args.empty()) {
     return BadArguments("lock takes a lock name argument and an optional command to execute");
   }
@@ -82,7 +82,7 @@ environment, and ends with its exit code. Flags of the command come behind `--`.
                      .type = FlagType::kInt,
                      .default_value = "10",
                      .help = "timeout for session"}},
-          .run = Run};
+          .run = RunLock};
 }
 
 }  // namespace kvorum::ctl

@@ -15,14 +15,14 @@
 namespace kvorum::ctl {
 namespace {
 
-constexpr std::int64_t kPageKeys = 1'000;
+constexpr std::int64_t kSourcePageKeys = 1'000;
 constexpr std::chrono::seconds kReportInterval(30);
 
 // Prints the number of keys written, every half a minute, until it is destroyed.
-class Reporter {
+class CopyReporter {
  public:
-  explicit Reporter(std::ostream& out) : out_(out), thread_([this] { Run(); }) {}
-  ~Reporter() {
+  explicit CopyReporter(std::ostream& out) : out_(out), thread_([this] { Run(); }) {}
+  ~CopyReporter() {
     {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
@@ -30,8 +30,8 @@ class Reporter {
     wake_.notify_all();
     thread_.join();
   }
-  Reporter(const Reporter&) = delete;
-  Reporter& operator=(const Reporter&) = delete;
+  CopyReporter(const CopyReporter&) = delete;
+  CopyReporter& operator=(const CopyReporter&) = delete;
 
   void Add(std::int64_t keys) {
     const std::lock_guard lock(mutex_);
@@ -56,7 +56,7 @@ class Reporter {
 struct Mirror {
   client::Client& source;
   client::Client& destination;
-  Reporter& reporter;
+  CopyReporter& reporter;
   std::string prefix;
   std::string destination_prefix;
   std::size_t max_txn_ops = 0;
@@ -76,7 +76,7 @@ Result<std::int64_t> Mirror::CopyAll() {
   etcdserverpb::RangeRequest page;
   page.set_key(prefix.empty() ? std::string(1, '\0') : prefix);
   page.set_range_end(PrefixEnd(prefix));
-  page.set_limit(kPageKeys);
+  page.set_limit(kSourcePageKeys);
   while (true) {
     KV_TRY(const etcdserverpb::RangeResponse response, source.Range(page));
     if (page.revision() == 0) page.set_revision(response.header().revision());
@@ -130,7 +130,7 @@ Result<void> Mirror::Commit(etcdserverpb::TxnRequest& txn) {
   return {};
 }
 
-Outcome<void> Run(Invocation& invocation) {
+Outcome<void> RunMakeMirror(Invocation& invocation) {
   const FlagSet& flags = invocation.flags;
   if (invocation.args.size() != 1)
     return BadArguments("make-mirror takes one destination argument");
@@ -145,7 +145,7 @@ Outcome<void> Run(Invocation& invocation) {
                                      invocation, {invocation.args.front()}, log_in)));
   KV_TRY(const auto source, session.Connect());
 
-  Reporter reporter(invocation.world.out);
+  CopyReporter reporter(invocation.world.out);
   const std::string& prefix = flags.String("prefix");
   const std::string& renamed = flags.String("dest-prefix");
   Mirror mirror{.source = *source,
@@ -195,7 +195,7 @@ destination's own revisions are its own. Every 30 seconds the number of keys wri
 )",
       .group = kUtilityGroup,
       .flags = MirrorFlags(),
-      .run = Run};
+      .run = RunMakeMirror};
 }
 
 }  // namespace kvorum::ctl

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kShutdownGrace(100);
 constexpr std::uint32_t kMaxConnections = 64;
-constexpr std::uint64_t kMaxBodyBytes = 4096;  // of a request, which nobody reads
+constexpr std::uint64_t kMaxRequestBodyBytes = 4096;  // of a request, which nobody reads
 
 rpc::HttpResponse Answer(const rpc::HttpRequest& request, const sync::Metrics& metrics) {
   if (request.method != "GET" && request.method != "HEAD") {
@@ -39,7 +39,7 @@ Result<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Open(const std::string
   auto server =
       std::make_unique<rpc::Server>(rpc::Options{.thread_name = "metrics-io",
                                                  .max_connections = kMaxConnections,
-                                                 .http_max_body_bytes = kMaxBodyBytes},
+                                                 .http_max_body_bytes = kMaxRequestBodyBytes},
                                     rpc::Router(), rpc::HttpMux::ToHandler(std::move(mux)));
   KV_TRY(std::string bound, server->Listen(url->host(), url->port(),
                                            {.tls = nullptr, .traffic = rpc::Traffic::kHttp}));

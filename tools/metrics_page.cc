@@ -9,7 +9,7 @@
 namespace kvorum::ctl {
 namespace {
 
-std::optional<double> Number(std::string_view text) {
+std::optional<double> ParseNumber(std::string_view text) {
   if (text == "+Inf") return std::numeric_limits<double>::infinity();
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -30,7 +30,7 @@ std::optional<double> UpperBound(std::string_view labels) {
   const std::size_t at = labels.find(kBound);
   if (at == std::string_view::npos) return std::nullopt;
   labels.remove_prefix(at + kBound.size());
-  return Number(labels.substr(0, labels.find('"')));
+  return ParseNumber(labels.substr(0, labels.find('"')));
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ MetricsPage MetricsPage::Parse(std::string_view text) {
       rest.remove_prefix(end + 1);
     }
     // A timestamp may follow the value.
-    const auto value = Number(Cut(Trim(rest), ' ').first);
+    const auto value = ParseNumber(Cut(Trim(rest), ' ').first);
     if (!value) continue;
     sample.value = *value;
     page.samples_.emplace(line.substr(0, name_end), std::move(sample));

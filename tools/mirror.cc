@@ -14,7 +14,7 @@ namespace kvorum::ctl {
 namespace {
 
 // Values may be large, and a page of them is in memory at once.
-constexpr std::size_t kPageKeys = 100;
+constexpr std::size_t kMirrorPageKeys = 100;
 
 // Runs the program once for all that has changed since it was last begun.
 class BatchProgram {
@@ -44,7 +44,7 @@ class BatchProgram {
 };
 
 // The numbers of the terminal's line.
-struct Counts {
+struct MirrorCounts {
   std::atomic<std::int64_t> revision = 0;  // 0: the first list has not ended
   std::atomic<std::size_t> files = 0;
   std::atomic<std::size_t> skipped = 0;
@@ -62,7 +62,7 @@ struct Counts {
   }
 };
 
-void TellList(Reporter& reporter, const Counts& counts) {
+void TellList(Reporter& reporter, const MirrorCounts& counts) {
   reporter.Event("synced",
                  {{"files", std::to_string(counts.files)},
                   {"revision", std::to_string(counts.revision)},
@@ -70,7 +70,7 @@ void TellList(Reporter& reporter, const Counts& counts) {
                  "synced: " + counts.Line());
 }
 
-MirrorEvents Tell(Reporter& reporter, Counts& counts, BatchProgram* program) {
+MirrorEvents Tell(Reporter& reporter, MirrorCounts& counts, BatchProgram* program) {
   const auto tell = [&reporter](std::string_view name) {
     return [&reporter, name](const std::string& path) {
       reporter.Event(name, {{"path", JsonString(path)}}, std::string(name) + " " + ShownName(path));
@@ -87,12 +87,12 @@ MirrorEvents Tell(Reporter& reporter, Counts& counts, BatchProgram* program) {
               }};
 }
 
-Outcome<void> Run(Invocation& invocation) {
+Outcome<void> RunMirror(Invocation& invocation) {
   if (invocation.args.size() != 2) return BadArguments("mirror takes a prefix and a folder");
   std::string prefix = invocation.args[0];
   if (!prefix.empty() && !prefix.ends_with('/')) prefix += '/';
   const std::string& folder_name = invocation.args[1];
-  Counts counts;
+  MirrorCounts counts;
   const auto progress = [&counts, shown = ShownName(folder_name)] {
     return shown + ": " + counts.Line();
   };
@@ -107,7 +107,7 @@ Outcome<void> Run(Invocation& invocation) {
   ThreadExecutor executor("mirror");
   sync::ClientStore store(*client);
   MirrorSync mirror(store, executor, *folder,
-                    {.prefix = prefix, .page_keys = kPageKeys, .metrics = &run->metrics()},
+                    {.prefix = prefix, .page_keys = kMirrorPageKeys, .metrics = &run->metrics()},
                     Tell(run->reporter(), counts, program.get()));
   mirror.Start();
   run->WaitForStop();
@@ -140,7 +140,7 @@ output goes to the error stream.
                  .type = FlagType::kString,
                  .help = "run this shell command after files have changed"},
                 LongRun::MetricsFlag()},
-      .run = Run};
+      .run = RunMirror};
 }
 
 }  // namespace kvorum::ctl

@@ -54,7 +54,7 @@ Result<std::string> ReadAll(int fd) {
   }
 }
 
-std::string_view NameOf(std::string_view path) {
+std::string_view FileNameOf(std::string_view path) {
   const std::string_view folder = FolderOf(path);
   return folder.empty() ? path : path.substr(folder.size() + 1);
 }
@@ -220,7 +220,7 @@ MirrorFolder::Outcome MirrorFolder::Apply(std::vector<FileChange> changes) {
 bool MirrorFolder::HoldsEqual(const FileChange& change) const {
   const auto parent = FindParent(change.path);
   if (!parent) return false;
-  const std::string name(NameOf(change.path));
+  const std::string name(FileNameOf(change.path));
   // A pipe in its place would hold up whoever opens it.
   const rpc::FileDescriptor file(
       openat(parent->get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -279,7 +279,7 @@ Result<bool> MirrorFolder::RemoveFile(const std::string& path) {
   const auto parent = FindParent(path);
   if (!parent && parent.error().code == Code::kNotFound) return false;
   if (!parent) return std::unexpected(parent.error());
-  const std::string name(NameOf(path));
+  const std::string name(FileNameOf(path));
   struct stat status{};
   if (fstatat(parent->get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return false;
@@ -296,7 +296,7 @@ void MirrorFolder::RemoveEmptyFolders(std::string_view path) const {
   for (path = FolderOf(path); !path.empty(); path = FolderOf(path)) {
     const auto parent = FindParent(path);
     if (!parent) return;
-    if (unlinkat(parent->get(), std::string(NameOf(path)).c_str(), AT_REMOVEDIR) != 0) return;
+    if (unlinkat(parent->get(), std::string(FileNameOf(path)).c_str(), AT_REMOVEDIR) != 0) return;
   }
 }
 
@@ -323,7 +323,7 @@ Result<void> MirrorFolder::SyncStaged(std::size_t count) const {
 
 Result<void> MirrorFolder::Place(std::size_t number, const std::string& path) {
   KV_TRY(const rpc::FileDescriptor parent, MakeParent(path));
-  const std::string name(NameOf(path));
+  const std::string name(FileNameOf(path));
   const std::string staged = StagedName(number);
   const auto rename = [&] {
     return renameat(own_.get(), staged.c_str(), parent.get(), name.c_str()) == 0;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kBatchFiles = 1000;
 constexpr std::size_t kListBatchBytes = std::size_t{16} << 20U;
-constexpr Duration kRetryPause = std::chrono::seconds(2);
+constexpr Duration kMirrorRetryPause = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -104,7 +104,7 @@ void MirrorSync::Make(std::vector<FileChange> changes, Failures failures) {
     plan_.GiveBack(std::move(failed.change));
   }
   if (outcome.failed.empty() || retry_.is_set()) return;
-  retry_.Set(SystemClock().Now() + kRetryPause);
+  retry_.Set(SystemClock().Now() + kMirrorRetryPause);
   loop_.Wake();
 }
 
@@ -115,7 +115,7 @@ void MirrorSync::Fetch(const std::string& key) {
                      if (!answer) {
                        events_.on_warning(ShownName(key) + ": " + answer.error().message);
                        plan_.WantAgain(key);
-                       return retry_.Set(SystemClock().Now() + kRetryPause);
+                       return retry_.Set(SystemClock().Now() + kMirrorRetryPause);
                      }
                      // If it has gone, the source tells.
                      for (sync::KeyValue& kv : answer->kvs) plan_.PutFetched(std::move(kv));

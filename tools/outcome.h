@@ -40,5 +40,9 @@ inline std::unexpected<Failure> Fail(ExitCode code, std::string message) {
 inline std::unexpected<Failure> BadArguments(std::string message) {
   return Fail(ExitCode::kBadArguments, std::move(message));
 }
+// An error of this machine's, which no server said: the text alone, without its code.
+inline std::unexpected<Failure> FailLocally(const Error& error) {
+  return Fail(ExitCode::kError, error.message);
+}
 
 }  // namespace kvorum::ctl

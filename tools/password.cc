@@ -35,7 +35,7 @@ void TellSignal(int number) {
   errno = saved;
 }
 
-std::string SystemError() { return std::generic_category().message(errno); }
+std::string ErrnoMessage() { return std::generic_category().message(errno); }
 
 // Makes signals readable, whichever thread receives them, until it is destroyed. Signals that the
 // process was told to ignore stay ignored.
@@ -123,7 +123,7 @@ Outcome<Typed> ReadTerminalLine(const SignalPipe& signals) {
                                  {.fd = signals.read_end(), .events = POLLIN, .revents = 0}}};
     if (::poll(ready.data(), ready.size(), -1) < 0) {
       if (errno == EINTR) continue;
-      return Fail(ExitCode::kError, SystemError());
+      return Fail(ExitCode::kError, ErrnoMessage());
     }
     if (ready[1].revents != 0) {
       typed.signal = signals.Next();
@@ -132,7 +132,7 @@ Outcome<Typed> ReadTerminalLine(const SignalPipe& signals) {
     char c = 0;
     const ssize_t got = ::read(STDIN_FILENO, &c, 1);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Fail(ExitCode::kError, SystemError());
+    if (got < 0) return Fail(ExitCode::kError, ErrnoMessage());
     if (got == 0 || c == '\n') return typed;
     typed.line.push_back(c);
   }
@@ -140,10 +140,10 @@ Outcome<Typed> ReadTerminalLine(const SignalPipe& signals) {
 
 Outcome<Typed> ReadHiddenLine() {
   const SignalPipe signals;
-  if (!signals.is_open()) return Fail(ExitCode::kError, SystemError());
+  if (!signals.is_open()) return Fail(ExitCode::kError, ErrnoMessage());
   const HiddenInput hidden;
   if (hidden.is_hidden()) return ReadTerminalLine(signals);
-  const std::string reason = SystemError();
+  const std::string reason = ErrnoMessage();
   if (const auto signal = signals.Next()) return Typed{.line = "", .signal = signal};
   return Fail(ExitCode::kError, reason);
 }

@@ -10,7 +10,7 @@
 namespace kvorum::ctl {
 namespace {
 
-std::string Hex(std::string_view bytes) {
+std::string EscapedHex(std::string_view bytes) {
   std::string text;
   for (const char c : bytes) text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
   return text;
@@ -225,8 +225,8 @@ class SimplePrinter final : public Printer {
   }
 
   void Write(const mvccpb::KeyValue& kv) {
-    if (!options_.values_only) out_ << (options_.hex ? Hex(kv.key()) : kv.key()) << '\n';
-    out_ << (options_.hex ? Hex(kv.value()) : kv.value()) << '\n';
+    if (!options_.values_only) out_ << (options_.hex ? EscapedHex(kv.key()) : kv.key()) << '\n';
+    out_ << (options_.hex ? EscapedHex(kv.value()) : kv.value()) << '\n';
   }
 
   const PrinterOptions options_;

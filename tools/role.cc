@@ -43,21 +43,21 @@ Outcome<authpb::Permission::Type> PermissionType(const std::string& text) {
   return BadArguments("invalid permission type: " + text);
 }
 
-Outcome<void> Add(Invocation& invocation) {
+Outcome<void> AddRole(Invocation& invocation) {
   etcdserverpb::AuthRoleAddRequest request;
   KV_TRY(*request.mutable_name(), NameArgument(invocation));
   return ChangeAuth(invocation, &client::Client::RoleAdd, request,
                     fmt::format("Role {} created", request.name()));
 }
 
-Outcome<void> Delete(Invocation& invocation) {
+Outcome<void> DeleteRole(Invocation& invocation) {
   etcdserverpb::AuthRoleDeleteRequest request;
   KV_TRY(*request.mutable_role(), NameArgument(invocation));
   return ChangeAuth(invocation, &client::Client::RoleDelete, request,
                     fmt::format("Role {} deleted", request.role()));
 }
 
-Outcome<void> Get(Invocation& invocation) {
+Outcome<void> GetRole(Invocation& invocation) {
   etcdserverpb::AuthRoleGetRequest request;
   KV_TRY(*request.mutable_role(), NameArgument(invocation));
   KV_TRY(const auto connected, Connect(invocation));
@@ -65,7 +65,7 @@ Outcome<void> Get(Invocation& invocation) {
   return connected.session.printer().RoleGet(request.role(), response);
 }
 
-Outcome<void> List(Invocation& invocation) {
+Outcome<void> ListRoles(Invocation& invocation) {
   KV_RETURN_IF_ERROR(CheckCount(invocation, 0, "role list command requires no arguments"));
   KV_TRY(const auto connected, Connect(invocation));
   KV_TRY(const auto response, connected.client->RoleList(connected.session.Call()));
@@ -119,35 +119,36 @@ std::vector<Flag> RangeFlags(std::string_view verb) {
 }  // namespace
 
 Command RoleCommand() {
-  return {
-      .use = "role <subcommand>",
-      .brief = "Role related commands. Use `kvorumctl role --help` to see subcommands",
-      .description = "Role related commands",
-      .group = kAuthenticationGroup,
-      .children = {
-          {.use = "add <role name>", .brief = "Adds a new role", .run = Add},
-          {.use = "delete <role name>", .brief = "Deletes a role", .run = Delete},
-          {.use = "get <role name>", .brief = "Gets detailed information of a role", .run = Get},
-          {.use = "list", .brief = "Lists all roles", .run = List},
-          {.use = "grant-permission [options] <role name> <permission type> <key> [endkey]",
-           .brief = "Grants a key to a role",
-           .description = R"(Grants a key, a range of keys, or the keys with a prefix to a role.
+  return {.use = "role <subcommand>",
+          .brief = "Role related commands. Use `kvorumctl role --help` to see subcommands",
+          .description = "Role related commands",
+          .group = kAuthenticationGroup,
+          .children = {
+              {.use = "add <role name>", .brief = "Adds a new role", .run = AddRole},
+              {.use = "delete <role name>", .brief = "Deletes a role", .run = DeleteRole},
+              {.use = "get <role name>",
+               .brief = "Gets detailed information of a role",
+               .run = GetRole},
+              {.use = "list", .brief = "Lists all roles", .run = ListRoles},
+              {.use = "grant-permission [options] <role name> <permission type> <key> [endkey]",
+               .brief = "Grants a key to a role",
+               .description = R"(Grants a key, a range of keys, or the keys with a prefix to a role.
 
 The permission type is read, write or readwrite. A range has its first key and the key after its last
 one. With an empty key, --prefix and --from-key mean all keys.
 )",
-           .flags = RangeFlags("grant"),
-           .argument_choices = {"read", "write", "readwrite"},
-           .choices_at = 1,
-           .run = GrantPermission},
-          {.use = "revoke-permission <role name> <key> [endkey]",
-           .brief = "Revokes a key from a role",
-           .description =
-               R"(Revokes a permission from a role: the range must be one that was granted.
+               .flags = RangeFlags("grant"),
+               .argument_choices = {"read", "write", "readwrite"},
+               .choices_at = 1,
+               .run = GrantPermission},
+              {.use = "revoke-permission <role name> <key> [endkey]",
+               .brief = "Revokes a key from a role",
+               .description =
+                   R"(Revokes a permission from a role: the range must be one that was granted.
 )",
-           .flags = RangeFlags("revoke"),
-           .run = RevokePermission},
-      }};
+               .flags = RangeFlags("revoke"),
+               .run = RevokePermission},
+          }};
 }
 
 }  // namespace kvorum::ctl

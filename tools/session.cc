@@ -27,8 +27,8 @@ std::string EnvironmentName(std::string_view flag) {
 
 // Logs a line about the environment for a person; the command's own output is unchanged. Leaves out
 // the variable's value: it may be a password under a misspelled name.
-void Log(World& world, std::string_view level, std::string_view message,
-         std::string_view variable) {
+void LogVariable(World& world, std::string_view level, std::string_view message,
+                 std::string_view variable) {
   world.err << JsonObject()
                    .Add("level", JsonString(level))
                    .Add("msg", JsonString(message))
@@ -49,15 +49,17 @@ Outcome<void> TakeEnvironment(Invocation& invocation) {
       for (const Flag& candidate : ancestor->inherited_flags)
         if (EnvironmentName(candidate.name) == name) flag = &candidate;
     if (flag == nullptr) {
-      Log(invocation.world, "warn", "unrecognized environment variable", name);
+      LogVariable(invocation.world, "warn", "unrecognized environment variable", name);
     } else if (invocation.flags.IsSet(flag->name)) {
-      Log(invocation.world, "fatal",
+      LogVariable(
+          invocation.world, "fatal",
           "conflicting environment variable is shadowed by corresponding command-line flag (either "
           "unset environment variable or disable flag))",
           name);
       return Fail(ExitCode::kError, "");
     } else if (!value.empty() && !invocation.flags.Set(flag->name, value)) {
-      Log(invocation.world, "warn", "ignored environment variable: its value can't be read", name);
+      LogVariable(invocation.world, "warn", "ignored environment variable: its value can't be read",
+                  name);
     }
   }
   return {};

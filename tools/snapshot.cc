@@ -16,15 +16,16 @@
 namespace kvorum::ctl {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using DownloadClock = std::chrono::steady_clock;
 
 constexpr std::string_view kSeriesPart = "snapshot.part";
 
-ProgressBar::State StateOf(const DownloadProgress& progress, Clock::time_point begin) {
+ProgressBar::State StateOf(const DownloadProgress& progress, DownloadClock::time_point begin) {
   const std::uint64_t done = progress.done_bytes;
   const std::uint64_t whole = progress.whole_bytes;
   if (whole == 0) return {.share = 0, .text = "waiting for the member"};
-  return ByteProgress(done, whole, std::chrono::duration<double>(Clock::now() - begin).count());
+  return ByteProgress(done, whole,
+                      std::chrono::duration<double>(DownloadClock::now() - begin).count());
 }
 
 class Saves {
@@ -67,7 +68,8 @@ class Saves {
   // Until the process is ended. A save that fails is told, and the next one is made at its time.
   Outcome<void> Repeat(const std::string& folder, std::chrono::nanoseconds interval) {
     // A save that takes longer than the interval puts the next one off: none are made up for.
-    for (Clock::time_point next = Clock::now();; next = std::max(next + interval, Clock::now())) {
+    for (DownloadClock::time_point next = DownloadClock::now();;
+         next = std::max(next + interval, DownloadClock::now())) {
       std::this_thread::sleep_until(next);
       if (const auto saved = SaveToSeries(folder); !saved)
         invocation_.world.err << "Error: " << saved.error().message << '\n' << std::flush;
@@ -89,8 +91,9 @@ class Saves {
     DownloadProgress progress;
     Outcome<std::string> version;
     {
-      const ProgressBar bar(invocation_.world,
-                            [&progress, begin = Clock::now()] { return StateOf(progress, begin); });
+      const ProgressBar bar(invocation_.world, [&progress, begin = DownloadClock::now()] {
+        return StateOf(progress, begin);
+      });
       version = DownloadSnapshot(*client, Call(), download, progress);
     }
     if (!version) return std::unexpected(version.error());

@@ -9,16 +9,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <optional>
 #include <utility>
 
 #include "base/file_system.h"
-#include "base/letter_case.h"
 #include "client/error_text.h"
 #include "datadir/snapshot_checksum.h"
 #include "proto/rpc.pb.h"
+#include "rpc/socket.h"
 #include "tools/gzip.h"
 
 namespace kvorum::ctl {
@@ -26,15 +25,8 @@ namespace {
 
 constexpr std::string_view kSeriesPrefix = "snapshot-";
 
-// The text begins in lower case, as Go's do.
-std::string ErrnoText(int error) {
-  std::string text = std::strerror(error);
-  text.front() = LowerCase(text.front());
-  return text;
-}
-
 // A download is an interruption if it fails, as with etcdctl.
-std::unexpected<Failure> Failed(std::string text) {
+std::unexpected<Failure> FailDownload(std::string text) {
   return Fail(ExitCode::kInterrupted, std::move(text));
 }
 
@@ -55,12 +47,12 @@ class PartFile {
   Outcome<void> Open() {
     const int fd = ::open(part_path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) {
-      return Failed(
-          fmt::format("could not open {0} (open {0}: {1})", part_path_, ErrnoText(errno)));
+      return FailDownload(
+          fmt::format("could not open {0} (open {0}: {1})", part_path_, rpc::ErrnoText(errno)));
     }
     if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
       ::close(fd);
-      return Failed(fmt::format("another process saves to {}", part_path_));
+      return FailDownload(fmt::format("another process saves to {}", part_path_));
     }
     // The save that had the lock before may have finished: then the file has another name.
     if (!HasItsName(fd)) {
@@ -70,7 +62,8 @@ class PartFile {
     fd_ = fd;
     // A save that was killed has left its part.
     if (::ftruncate(fd_, 0) == 0) return {};
-    return Failed(fmt::format("could not truncate {}: {}", part_path_, ErrnoText(errno)));
+    return FailDownload(
+        fmt::format("could not truncate {}: {}", part_path_, rpc::ErrnoText(errno)));
   }
 
   bool HasItsName(int fd) const {
@@ -85,8 +78,8 @@ class PartFile {
       const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
       if (written < 0 && errno == EINTR) continue;
       if (written < 0) {
-        return Failed(
-            fmt::format("could not write snapshot: write {}: {}", part_path_, ErrnoText(errno)));
+        return FailDownload(fmt::format("could not write snapshot: write {}: {}", part_path_,
+                                        rpc::ErrnoText(errno)));
       }
       bytes.remove_prefix(static_cast<std::size_t>(written));
     }
@@ -95,14 +88,14 @@ class PartFile {
 
   Outcome<void> Finish() {
     if (::fsync(fd_) != 0)
-      return Failed(fmt::format("could not fsync snapshot: {}", ErrnoText(errno)));
+      return FailDownload(fmt::format("could not fsync snapshot: {}", rpc::ErrnoText(errno)));
     if (::rename(part_path_.c_str(), path_.c_str()) != 0) {
-      return Failed(
-          fmt::format("could not rename {} to {} ({})", part_path_, path_, ErrnoText(errno)));
+      return FailDownload(
+          fmt::format("could not rename {} to {} ({})", part_path_, path_, rpc::ErrnoText(errno)));
     }
     ::close(std::exchange(fd_, -1));
     const auto synced = PosixFileSystem().SyncDirectory(ParentDirectory(path_));
-    if (!synced.has_value()) return Failed(synced.error().message);
+    if (!synced.has_value()) return FailDownload(synced.error().message);
     return {};
   }
 
@@ -125,9 +118,9 @@ class TrailingHash {
   }
   Outcome<void> Check() {
     if (!datadir::HasSnapshotHash(size_bytes_))
-      return Failed(fmt::format("sha256 checksum not found [bytes: {}]", size_bytes_));
+      return FailDownload(fmt::format("sha256 checksum not found [bytes: {}]", size_bytes_));
     if (const std::string got = hash_.Finish(); got != tail_)
-      return Failed(datadir::HashMismatch(tail_, got).message);
+      return FailDownload(datadir::HashMismatch(tail_, got).message);
     return {};
   }
 
@@ -174,7 +167,7 @@ Outcome<std::string> DownloadSnapshot(client::Client& client, const client::Call
       },
       call);
   if (!written) return std::unexpected(written.error());
-  if (!ended) return Failed(client::ErrorText(ended.error()));
+  if (!ended) return FailDownload(client::ErrorText(ended.error()));
   KV_RETURN_IF_ERROR(hash.Check());
   if (gzip) KV_RETURN_IF_ERROR(file.Write(gzip->Finish()));
   KV_RETURN_IF_ERROR(file.Finish());

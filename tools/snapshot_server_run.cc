@@ -140,7 +140,7 @@ class Overview {
   std::string line_ = "starting";
 };
 
-Outcome<void> Run(Invocation& invocation) {
+Outcome<void> RunSnapshotServer(Invocation& invocation) {
   const FlagSet& flags = invocation.flags;
   if (!invocation.args.empty()) return BadArguments("snapshot-server run takes no arguments");
   KV_TRY(const Prefixes prefixes, PrefixesFrom(flags));
@@ -213,7 +213,7 @@ read within --send-timeout is ended; a second stream of a node ends the first.
                      .help = "subscribers need a certificate of these authorities, in PEM"},
                     LongRun::ServedSocketFlag(),
                     LongRun::MetricsFlag()},
-          .run = Run};
+          .run = RunSnapshotServer};
 }
 
 }  // namespace kvorum::ctl

@@ -9,7 +9,7 @@
 namespace kvorum::ctl {
 namespace {
 
-Outcome<void> Run(Invocation& invocation) {
+Outcome<void> RunSnapshotServerStatus(Invocation& invocation) {
   if (!invocation.args.empty()) return BadArguments("snapshot-server status takes no arguments");
   KV_TRY(const auto session, Session::Open(invocation));
   const std::string_view format = session.printer().format();
@@ -53,7 +53,7 @@ and the reason of the last pass that made the node's snapshot: event, resync or 
 With -w json it shows an object a line for each node.
 )",
       .flags = {SocketFlag()},
-      .run = Run};
+      .run = RunSnapshotServerStatus};
 }
 
 }  // namespace kvorum::ctl

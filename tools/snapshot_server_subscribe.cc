@@ -41,7 +41,7 @@ class Ending {
 // The server would say the same to the next stream.
 bool IsFinal(Code code) { return code == Code::kInvalidArgument || code == Code::kUnimplemented; }
 
-Outcome<sync::DeltaClientOptions> OptionsFrom(const FlagSet& flags, const Session& session) {
+Outcome<sync::DeltaClientOptions> DeltaOptionsFrom(const FlagSet& flags, const Session& session) {
   sync::DeltaClientOptions options{.endpoint = flags.String("address"),
                                    .tls = session.options().tls,
                                    .node = flags.String("node"),
@@ -102,12 +102,12 @@ class Counted {
   std::map<std::string, std::shared_ptr<Counter>> refusals_;  // by type
 };
 
-Outcome<void> Run(Invocation& invocation) {
+Outcome<void> RunSnapshotServerSubscribe(Invocation& invocation) {
   const FlagSet& flags = invocation.flags;
   if (!invocation.args.empty()) return BadArguments("snapshot-server subscribe takes no arguments");
   Progress progress{.node = flags.String("node")};
   KV_TRY(const auto run, LongRun::Open(invocation, {.progress = [&] { return progress.Line(); }}));
-  KV_TRY(sync::DeltaClientOptions options, OptionsFrom(flags, run->session()));
+  KV_TRY(sync::DeltaClientOptions options, DeltaOptionsFrom(flags, run->session()));
 
   Reporter& reporter = run->reporter();
   Counted counted(run->metrics(), options.node);
@@ -163,7 +163,7 @@ connection; no cluster is asked.
                  .type = FlagType::kString,
                  .help = "refuse every response with this text, and hold nothing"},
                 LongRun::MetricsFlag()},
-      .run = Run};
+      .run = RunSnapshotServerSubscribe};
 }
 
 }  // namespace kvorum::ctl

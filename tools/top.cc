@@ -150,7 +150,7 @@ std::int64_t UnixMilliseconds() {
       .count();
 }
 
-TopReading ReadAll(MemberProbe& probe) {
+TopReading ReadMembers(MemberProbe& probe) {
   TopReading reading{.list = probe.List()};
   reading.members = probe.Read(reading.list);
   reading.at = std::chrono::steady_clock::now();
@@ -173,10 +173,10 @@ class TopRun {
 
   Outcome<void> Run(const std::stop_token& stop) {
     const auto interval = invocation_.flags.Duration("interval");
-    TopReading before = ReadAll(probe_);
+    TopReading before = ReadMembers(probe_);
     do {
       if (!SleepUntil(stop, std::chrono::steady_clock::now() + interval)) return {};
-      TopReading now = ReadAll(probe_);
+      TopReading now = ReadMembers(probe_);
       if (stop.stop_requested()) return {};
       Show(MakeFrame(now, before));
       if (!invocation_.world.out.good())
@@ -222,7 +222,7 @@ class TopRun {
   std::optional<Screen> screen_;
 };
 
-Outcome<void> Run(Invocation& invocation) {
+Outcome<void> RunTop(Invocation& invocation) {
   const FlagSet& flags = invocation.flags;
   if (!invocation.args.empty()) return BadArguments("top takes no arguments");
   constexpr std::chrono::milliseconds kShortest(100);
@@ -285,7 +285,7 @@ member gets a line per interval. Interrupt it to end it.
                  .type = FlagType::kString,
                  .default_value = "/",
                  .help = "what stands between the parts of a key"}},
-      .run = Run};
+      .run = RunTop};
 }
 
 }  // namespace kvorum::ctl

@@ -22,8 +22,8 @@ constexpr std::size_t kMostPrefixes = 10'000;
 using Histograms = std::optional<double>;
 
 // A rate needs two pages of one process: a counter that went back was started anew.
-std::optional<double> Rate(const MetricsPage& now, const MetricsPage& before, std::string_view name,
-                           std::string_view label, double seconds) {
+std::optional<double> CounterRate(const MetricsPage& now, const MetricsPage& before,
+                                  std::string_view name, std::string_view label, double seconds) {
   const auto newer = now.Value(name, label);
   if (!newer || seconds <= 0) return std::nullopt;
   const double older = before.Value(name, label).value_or(0);
@@ -44,7 +44,7 @@ void AddRates(TopMember& member, const MetricsPage& now, const MetricsPage& befo
               double seconds) {
   constexpr std::string_view kHandled = "grpc_server_handled_total";
   const auto calls = [&](std::string_view label) {
-    return Rate(now, before, kHandled, label, seconds);
+    return CounterRate(now, before, kHandled, label, seconds);
   };
   member.puts = Sum(Sum(calls(R"(grpc_method="Put")"), calls(R"(grpc_method="Txn")")),
                     calls(R"(grpc_method="DeleteRange")"));
@@ -63,7 +63,7 @@ const MemberReading* Find(const TopReading& reading, const MemberReading& member
   return it == reading.members.end() ? nullptr : &*it;
 }
 
-std::string Number(std::optional<double> value) {
+std::string WholeNumber(std::optional<double> value) {
   return value ? fmt::format("{:.0f}", *value) : "-";
 }
 std::string Milliseconds(std::optional<double> seconds) {
@@ -169,7 +169,7 @@ TopFrame MakeFrame(const TopReading& now, const TopReading& before) {
 std::string DrawFrame(const TopFrame& frame, std::size_t width, const Colors& colors) {
   std::string text = CutTo(fmt::format("cluster {:x}  leader {}  term {}  revision {} (+{}/s)",
                                        frame.cluster, frame.leader.empty() ? "none" : frame.leader,
-                                       frame.term, frame.revision, Number(frame.revisions)),
+                                       frame.term, frame.revision, WholeNumber(frame.revisions)),
                            width);
   text = (frame.leader.empty() ? colors.Red(text) : colors.Bold(text)) + "\n\n";
 
@@ -177,10 +177,11 @@ std::string DrawFrame(const TopFrame& frame, std::size_t width, const Colors& co
       {"MEMBER", "ROLE", "BEHIND", "UNAPPLIED", "WRITES/s", "READS/s", "P99 ms", "SYNC ms",
        "COMMIT ms", "WATCHERS", "DB", "MEMORY", "ENDPOINT"}};
   for (const TopMember& m : frame.members)
-    rows.push_back({m.name, m.role, Integer64(m.behind), Integer64(m.unapplied), Number(m.puts),
-                    Number(m.ranges), Milliseconds(m.request_p99_s), Milliseconds(m.sync_p99_s),
-                    Milliseconds(m.commit_p99_s), Number(m.watchers), Bytes(Real(m.db_bytes)),
-                    Bytes(m.memory_bytes), m.endpoint});
+    rows.push_back({m.name, m.role, Integer64(m.behind), Integer64(m.unapplied),
+                    WholeNumber(m.puts), WholeNumber(m.ranges), Milliseconds(m.request_p99_s),
+                    Milliseconds(m.sync_p99_s), Milliseconds(m.commit_p99_s),
+                    WholeNumber(m.watchers), Bytes(Real(m.db_bytes)), Bytes(m.memory_bytes),
+                    m.endpoint});
   std::vector<std::size_t> widths(rows.front().size());
   for (const auto& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i)
@@ -222,9 +223,9 @@ std::string FrameLines(const TopFrame& frame, std::string_view time) {
         "{} {} role={} term={} revision={} behind={} unapplied={} writes/s={} reads/s={} p99_ms={} "
         "sync_ms={} commit_ms={} watchers={} db={} memory={}\n",
         time, m.name, m.role, frame.term, frame.revision, Integer64(m.behind),
-        Integer64(m.unapplied), Number(m.puts), Number(m.ranges), Milliseconds(m.request_p99_s),
-        Milliseconds(m.sync_p99_s), Milliseconds(m.commit_p99_s), Number(m.watchers),
-        Integer64(m.db_bytes), Number(m.memory_bytes));
+        Integer64(m.unapplied), WholeNumber(m.puts), WholeNumber(m.ranges),
+        Milliseconds(m.request_p99_s), Milliseconds(m.sync_p99_s), Milliseconds(m.commit_p99_s),
+        WholeNumber(m.watchers), Integer64(m.db_bytes), WholeNumber(m.memory_bytes));
   for (const TopMember& m : frame.members)
     if (!m.replica.empty()) text += fmt::format("{} {} replica={}\n", time, m.name, m.replica);
   for (const HotPrefix& hot : frame.hot)

@@ -26,7 +26,7 @@ std::string JsonLine(const KeyTree::Line& line) {
   return object.Finish() + '\n';
 }
 
-Outcome<void> Run(Invocation& invocation) {
+Outcome<void> RunTree(Invocation& invocation) {
   const FlagSet& flags = invocation.flags;
   if (invocation.args.size() > 1) return BadArguments("tree takes at most one prefix");
   if (flags.String("separator").empty()) return BadArguments("--separator must not be empty");
@@ -81,7 +81,7 @@ With --write-out=json each line is an object; a name is in base64.
                  .type = FlagType::kInt,
                  .default_value = "0",
                  .help = "show the keys of this revision (0: the current one)"}},
-      .run = Run};
+      .run = RunTree};
 }
 
 }  // namespace kvorum::ctl

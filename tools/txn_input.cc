@@ -62,13 +62,13 @@ CompareParts SplitCompare(std::string_view text) {
   return parts;
 }
 
-struct Target {
+struct NamedTarget {
   std::string_view name;
   std::string_view short_name;
   Compare::CompareTarget target;
   int base;  // of the number; 0: not a number
 };
-constexpr auto kTargets = std::to_array<Target>({
+constexpr auto kTargets = std::to_array<NamedTarget>({
     {"version", "ver", Compare::VERSION, 10},
     {"create", "c", Compare::CREATE, 10},
     {"mod", "m", Compare::MOD, 10},
@@ -127,7 +127,7 @@ Outcome<Compare> ParseCompare(std::string_view line) {
                 fmt::format("malformed comparison: {}; got {}({}) {} {}", line, name,
                             GoQuote(parts.key), parts.op, GoQuote(parts.value)));
   const auto target = std::ranges::find_if(
-      kTargets, [&](const Target& t) { return t.name == name || t.short_name == name; });
+      kTargets, [&](const NamedTarget& t) { return t.name == name || t.short_name == name; });
   if (target == kTargets.end())
     return Fail(ExitCode::kInvalidInput,
                 fmt::format("malformed comparison: {} (unknown target {})", line, name));

@@ -40,14 +40,14 @@ Outcome<etcdserverpb::AuthUserAddRequest> UserToAdd(Invocation& invocation) {
   return request;
 }
 
-Outcome<void> Add(Invocation& invocation) {
+Outcome<void> AddUser(Invocation& invocation) {
   KV_RETURN_IF_ERROR(NameArgument(invocation));
   KV_TRY(const auto request, UserToAdd(invocation));
   return ChangeAuth(invocation, &client::Client::UserAdd, request,
                     fmt::format("User {} created", request.name()));
 }
 
-Outcome<void> Delete(Invocation& invocation) {
+Outcome<void> DeleteUser(Invocation& invocation) {
   etcdserverpb::AuthUserDeleteRequest request;
   KV_TRY(*request.mutable_name(), NameArgument(invocation));
   return ChangeAuth(invocation, &client::Client::UserDelete, request,
@@ -68,7 +68,7 @@ Outcome<void> ShowDetail(const Connected& connected, const std::string& name,
   return {};
 }
 
-Outcome<void> Get(Invocation& invocation) {
+Outcome<void> GetUser(Invocation& invocation) {
   etcdserverpb::AuthUserGetRequest request;
   KV_TRY(*request.mutable_name(), NameArgument(invocation));
   KV_TRY(const auto connected, Connect(invocation));
@@ -78,7 +78,7 @@ Outcome<void> Get(Invocation& invocation) {
   return connected.session.printer().UserGet(request.name(), response);
 }
 
-Outcome<void> List(Invocation& invocation) {
+Outcome<void> ListUsers(Invocation& invocation) {
   KV_RETURN_IF_ERROR(CheckCount(invocation, 0, "user list command requires no arguments"));
   KV_TRY(const auto connected, Connect(invocation));
   KV_TRY(const auto response, connected.client->UserList(connected.session.Call()));
@@ -137,13 +137,13 @@ Command UserCommand() {
                      {.name = "no-password",
                       .help = "the user has no password: only a client certificate with its name "
                               "can log in"}},
-           .run = Add},
-          {.use = "delete <user name>", .brief = "Deletes a user", .run = Delete},
+           .run = AddUser},
+          {.use = "delete <user name>", .brief = "Deletes a user", .run = DeleteUser},
           {.use = "get <user name> [options]",
            .brief = "Gets detailed information of a user",
            .flags = {{.name = "detail", .help = "show what each of the user's roles permits"}},
-           .run = Get},
-          {.use = "list", .brief = "Lists all users", .run = List},
+           .run = GetUser},
+          {.use = "list", .brief = "Lists all users", .run = ListUsers},
           {.use = "passwd <user name> [options]",
            .brief = "Changes password of user",
            .flags = {InteractiveFlag()},

@@ -42,7 +42,7 @@ std::vector<Flag> Flags(std::string old_database) {
 }
 
 template <class Options>
-Outcome<Options> OptionsOf(const Invocation& invocation, const mvcc::LmdbOptions& lmdb) {
+Outcome<Options> MoveOptionsOf(const Invocation& invocation, const mvcc::LmdbOptions& lmdb) {
   if (!invocation.args.empty())
     return ctl::BadArguments(fmt::format("{} takes no arguments", invocation.path.back()->name()));
   return Options{.data_dir = invocation.flags.String("data-dir"),
@@ -85,7 +85,7 @@ ctl::Failure FailureOf(const Error& error, const Invocation& invocation,
 template <class Options, class Done>
 Outcome<Done> RunWithBar(Invocation& invocation, const mvcc::LmdbOptions& lmdb,
                          Result<Done> (*run)(FileSystem& fs, const Options& options)) {
-  KV_TRY(Options options, OptionsOf<Options>(invocation, lmdb));
+  KV_TRY(Options options, MoveOptionsOf<Options>(invocation, lmdb));
   auto acting = datadir::ActingAsOwner::OfMember(options.data_dir);
   if (!acting.has_value()) return Fail(ctl::ExitCode::kError, acting.error().message);
   options.data_dir = acting->Reach(options.data_dir);

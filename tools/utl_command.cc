@@ -26,7 +26,7 @@ std::vector<Flag> GlobalFlags() {
            .choices = ctl::PrinterFormats()}};
 }
 
-constexpr ctl::ManText kManText = {
+constexpr ctl::ManText kKvorumutlManText = {
     .about = "works on the files of kvorum and etcd without a server",
     .description =
         R"(Reads and makes snapshots and data directories of members that do not run. Commands that
@@ -54,14 +54,15 @@ Command VersionCommand() {
 }
 
 Command KvorumutlCommand() {
-  return {.use = "kvorumutl",
-          .brief = "Works on the files of kvorum and etcd without a server.",
-          .inherited_flags = GlobalFlags(),
-          .children = {AdoptCommand(), DefragCommand(), DumpCommand(), MigrateCommand(),
-                       HashKvCommand(), ReleaseCommand(), SnapshotCommand(), VerifyCommand(),
-                       VersionCommand(), ctl::CompletionCommand("kvorumutl"),
-                       ctl::CompleteCommand(), ctl::ManCommand(kManText), ctl::HelpCommand()},
-          .help_style = ctl::HelpStyle::kUsageAlone};
+  return {
+      .use = "kvorumutl",
+      .brief = "Works on the files of kvorum and etcd without a server.",
+      .inherited_flags = GlobalFlags(),
+      .children = {AdoptCommand(), DefragCommand(), DumpCommand(), MigrateCommand(),
+                   HashKvCommand(), ReleaseCommand(), SnapshotCommand(), VerifyCommand(),
+                   VersionCommand(), ctl::CompletionCommand("kvorumutl"), ctl::CompleteCommand(),
+                   ctl::ManCommand(kKvorumutlManText), ctl::HelpCommand()},
+      .help_style = ctl::HelpStyle::kUsageAlone};
 }
 
 }  // namespace kvorum::utl

@@ -6,28 +6,20 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "base/file_system.h"
-#include "base/letter_case.h"
 #include "bbolt/file_writer.h"
 #include "datadir/watched_database.h"
+#include "rpc/socket.h"
 #include "tools/gzip.h"
 
 namespace kvorum::utl {
 namespace {
 
 constexpr std::uint32_t kPageSize = 4096;  // of etcd's files
-
-// The text begins in lower case, as Go's do.
-std::string ErrnoText(int error) {
-  std::string text = std::strerror(error);
-  text.front() = LowerCase(text.front());
-  return text;
-}
 
 // A data directory stands for the database in it.
 std::string DatabasePath(const std::string& path) {
@@ -42,7 +34,8 @@ ctl::Outcome<void> CheckFile(const std::string& path, std::string_view call) {
   struct stat status{};
   const std::string file = DatabasePath(path);
   if (::stat(file.c_str(), &status) != 0)
-    return Fail(ctl::ExitCode::kError, std::string(call) + " " + file + ": " + ErrnoText(errno));
+    return Fail(ctl::ExitCode::kError,
+                std::string(call) + " " + file + ": " + rpc::ErrnoText(errno));
   if (S_ISREG(status.st_mode)) return {};
   // It is tried all the same, for the words.
   const auto opened = PosixFileSystem().Open(file, FileSystem::OpenMode::kRead);
@@ -57,13 +50,13 @@ ctl::Outcome<UnnamedFile> UnnamedFile::Create() {
     // The first of these variables that is set names it.
     return Fail(ctl::ExitCode::kError,
                 "the folder for temporary files ($TMPDIR, or else $TMP, $TEMP, $TEMPDIR, /tmp): " +
-                    ErrnoText(error.value()));
+                    rpc::ErrnoText(error.value()));
   }
   int fd = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd < 0) {  // not every file system has files without a name
     std::string path = folder + "/kvorumutl-XXXXXX";
     fd = ::mkostemp(path.data(), O_CLOEXEC);
-    if (fd < 0) return Fail(ctl::ExitCode::kError, "create " + path + ": " + ErrnoText(errno));
+    if (fd < 0) return Fail(ctl::ExitCode::kError, "create " + path + ": " + rpc::ErrnoText(errno));
     ::unlink(path.c_str());
   }
   return UnnamedFile(fd);

@@ -24,10 +24,6 @@ using ctl::JsonObject;
 using ctl::JsonString;
 using ctl::Outcome;
 
-std::unexpected<ctl::Failure> Failed(const Error& error) {
-  return Fail(ctl::ExitCode::kError, error.message);
-}
-
 std::string BucketLine(std::string_view bucket, std::string_view key, std::string_view value) {
   return JsonObject()
       .Add("bucket", JsonString(bucket))
@@ -76,11 +72,11 @@ Outcome<void> DumpRecords(ctl::Invocation& invocation, const std::string& path) 
                          out << line << '\n';
                          return {};
                        }});
-  if (!visited.has_value()) return Failed(visited.error());
+  if (!visited.has_value()) return ctl::FailLocally(visited.error());
   return {};
 }
 
-std::string_view TypeName(raft::EntryType type) {
+std::string_view EntryTypeName(raft::EntryType type) {
   switch (type) {
     case raft::EntryType::kNormal:
       return "normal";
@@ -96,10 +92,10 @@ std::string_view TypeName(raft::EntryType type) {
 Outcome<void> DumpLog(ctl::Invocation& invocation, const std::string& wal_dir) {
   FileSystem& files = PosixFileSystem();
   const auto markers = wal::ListMarkers(files, wal_dir);
-  if (!markers.has_value()) return Failed(markers.error());
+  if (!markers.has_value()) return ctl::FailLocally(markers.error());
   const wal::SnapshotMarker from = markers->empty() ? wal::SnapshotMarker{} : markers->front();
   const auto log = wal::Read(files, wal_dir, from);
-  if (!log.has_value()) return Failed(log.error());
+  if (!log.has_value()) return ctl::FailLocally(log.error());
   std::ostream& out = invocation.world.out;
   out << JsonObject()
              .Add("member", JsonString(server::IdText(log->metadata.node_id)))
@@ -114,7 +110,7 @@ Outcome<void> DumpLog(ctl::Invocation& invocation, const std::string& wal_dir) {
     out << JsonObject()
                .Add("index", std::to_string(entry.index.value()))
                .Add("term", std::to_string(entry.term.value()))
-               .Add("type", JsonString(TypeName(entry.type)))
+               .Add("type", JsonString(EntryTypeName(entry.type)))
                .Add("data", JsonBytes(entry.data.view()))
                .Finish()
         << '\n';

@@ -10,7 +10,7 @@
 namespace kvorum::utl {
 namespace {
 
-void Log(ctl::World& world, std::string_view level, std::string_view message, Fields fields) {
+void LogLine(ctl::World& world, std::string_view level, std::string_view message, Fields fields) {
   std::string text;
   for (const auto& [name, value] : fields)
     text += fmt::format("{}\"{}\": {}", text.empty() ? "" : ", ", name, value);
@@ -23,11 +23,11 @@ void Log(ctl::World& world, std::string_view level, std::string_view message, Fi
 }  // namespace
 
 void LogInfo(ctl::World& world, std::string_view message, Fields fields) {
-  Log(world, "info", message, fields);
+  LogLine(world, "info", message, fields);
 }
 
 void LogWarning(ctl::World& world, std::string_view message, Fields fields) {
-  Log(world, "warn", message, fields);
+  LogLine(world, "warn", message, fields);
 }
 
 }  // namespace kvorum::utl

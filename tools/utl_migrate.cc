@@ -30,12 +30,7 @@ using server::Version;
 
 constexpr Version kLowest{.major = 3, .minor = 5, .patch = 0};
 
-// An error of the library, in its words.
-std::unexpected<ctl::Failure> Failed(const Error& error) {
-  return Fail(ctl::ExitCode::kError, error.message);
-}
-
-std::string Text(Version version) {
+std::string MajorMinorText(Version version) {
   return std::to_string(version.major) + "." + std::to_string(version.minor);
 }
 
@@ -44,7 +39,7 @@ std::uint32_t Part(std::int64_t number) {
       std::clamp<std::int64_t>(number, 0, std::numeric_limits<std::uint32_t>::max()));
 }
 
-Outcome<Version> ParseTarget(const std::string& text) {
+Outcome<Version> ParseTargetVersion(const std::string& text) {
   if (std::ranges::count(text, '.') != 1) {
     return ctl::BadArguments("wrong target version format, expected \"X.Y\", got " + GoQuote(text));
   }
@@ -69,7 +64,7 @@ Outcome<Version> ParseTarget(const std::string& text) {
 
 void TellUpToDate(ctl::World& world, Version version) {
   LogInfo(world, "storage version up-to-date",
-          {{"storage-version", ctl::JsonString(Text(version))}});
+          {{"storage-version", ctl::JsonString(MajorMinorText(version))}});
 }
 
 Outcome<void> MigrateOurs(ctl::Invocation& invocation, Version target) {
@@ -79,9 +74,9 @@ Outcome<void> MigrateOurs(ctl::Invocation& invocation, Version target) {
     return {};
   }
   return Fail(ctl::ExitCode::kError,
-              "cannot migrate to version " + Text(target) +
+              "cannot migrate to version " + MajorMinorText(target) +
                   ": a data directory of kvorum has the storage version " +
-                  Text(server::kOwnClusterVersion) +
+                  MajorMinorText(server::kOwnClusterVersion) +
                   " and no other; bring the cluster down to that version (kvorumctl downgrade "
                   "enable), then give the directory to etcd (kvorumutl release)");
 }
@@ -97,7 +92,7 @@ void TellForced(ctl::World& world, Version target) {
     LogWarning(world, "forcefully cleared storage version", {});
   } else {
     LogWarning(world, "forcefully set storage version",
-               {{"storage-version", ctl::JsonString(Text(target))}});
+               {{"storage-version", ctl::JsonString(MajorMinorText(target))}});
   }
 }
 
@@ -118,8 +113,8 @@ Outcome<void> MigrateEtcds(ctl::Invocation& invocation, const std::string& data_
                            Version target) {
   FileSystem& fs = PosixFileSystem();
   auto acting = datadir::ActingAsOwner::OfMember(data_dir);
-  if (!acting.has_value()) return Failed(acting.error());
-  const auto failed = [&](const Error& error) { return Failed(acting->Named(error)); };
+  if (!acting.has_value()) return ctl::FailLocally(acting.error());
+  const auto failed = [&](const Error& error) { return ctl::FailLocally(acting->Named(error)); };
   const std::string dir = acting->Reach(data_dir);
   const datadir::Layout layout(dir, "");
   const std::string& path = layout.database;
@@ -157,12 +152,12 @@ Outcome<void> MigrateEtcds(ctl::Invocation& invocation, const std::string& data_
 }
 
 Outcome<void> RunMigrate(ctl::Invocation& invocation) {
-  KV_TRY(const Version target, ParseTarget(invocation.flags.String("target-version")));
+  KV_TRY(const Version target, ParseTargetVersion(invocation.flags.String("target-version")));
   const std::string& dir = invocation.flags.String("data-dir");
   const std::string path = dir + "/member/snap/db";
   KV_RETURN_IF_ERROR(CheckFile(path));
   const auto kind = datadir::KindOfDatabase(path);
-  if (!kind.has_value()) return Failed(kind.error());
+  if (!kind.has_value()) return ctl::FailLocally(kind.error());
   return *kind == datadir::DatabaseKind::kKvorum ? MigrateOurs(invocation, target)
                                                  : MigrateEtcds(invocation, dir, target);
 }

@@ -57,8 +57,8 @@ Outcome<void> Print(const ctl::Invocation& invocation, const std::vector<Item>& 
   return {};
 }
 
-Item Number(std::string_view title, std::string_view field, std::string_view name,
-            std::int64_t value) {
+Item NumberItem(std::string_view title, std::string_view field, std::string_view name,
+                std::int64_t value) {
   const std::string text = std::to_string(value);
   return {.title = title, .field = field, .name = name, .shown = text, .plain = text};
 }
@@ -78,9 +78,9 @@ Outcome<void> PrintStatus(const ctl::Invocation& invocation,
                              .name = "hash",
                              .shown = fmt::format("{:x}", status.hash),
                              .plain = std::to_string(status.hash)},
-                            Number("revision", "Revision", "revision", status.revision),
-                            Number("total keys", "Keys", "totalKey",
-                                   static_cast<std::int64_t>(status.total_keys)),
+                            NumberItem("revision", "Revision", "revision", status.revision),
+                            NumberItem("total keys", "Keys", "totalKey",
+                                       static_cast<std::int64_t>(status.total_keys)),
                             {.title = "total size",
                              .field = "Size",
                              .name = "totalSize",
@@ -95,10 +95,11 @@ Outcome<void> PrintStatus(const ctl::Invocation& invocation,
 }
 
 Outcome<void> PrintHashKv(const ctl::Invocation& invocation, const mvcc::KvHash& hash) {
-  return Print(invocation, {Number("hash", "Hash", "hash", hash.hash),
-                            Number("hash revision", "Hash revision", "hashRevision", hash.revision),
-                            Number("compact revision", "Compact revision", "compactRevision",
-                                   hash.compact_revision)});
+  return Print(invocation,
+               {NumberItem("hash", "Hash", "hash", hash.hash),
+                NumberItem("hash revision", "Hash revision", "hashRevision", hash.revision),
+                NumberItem("compact revision", "Compact revision", "compactRevision",
+                           hash.compact_revision)});
 }
 
 }  // namespace kvorum::utl

@@ -31,12 +31,7 @@ using ctl::Outcome;
 
 constexpr std::string_view kBumping = "bumping latest revision";  // a step's name, from the library
 
-// An error of the library, in its words.
-std::unexpected<ctl::Failure> Failed(const Error& error) {
-  return Fail(ctl::ExitCode::kError, error.message);
-}
-
-Outcome<void> RunStatus(Invocation& invocation) {
+Outcome<void> RunSnapshotStatus(Invocation& invocation) {
   KV_RETURN_IF_ERROR(CheckCount(invocation, 1, "snapshot status requires exactly one argument"));
   const std::string& path = invocation.args.front();
   KV_RETURN_IF_ERROR(CheckFile(path));
@@ -47,11 +42,11 @@ Outcome<void> RunStatus(Invocation& invocation) {
     const ctl::ProgressBar bar(invocation.world, [&] { return progress.State(); }, ctl::kBarDelay);
     return datadir::ReadStatus(*file);
   }();
-  if (!status.has_value()) return Failed(status.error());
+  if (!status.has_value()) return ctl::FailLocally(status.error());
   return PrintStatus(invocation, *status);
 }
 
-datadir::RestoreOptions OptionsOf(Invocation& invocation) {
+datadir::RestoreOptions RestoreOptionsOf(Invocation& invocation) {
   const ctl::FlagSet& flags = invocation.flags;
   datadir::RestoreOptions options{.data_dir = flags.String("data-dir"),
                                   .wal_dir = flags.String("wal-dir"),
@@ -132,18 +127,18 @@ Outcome<void> RunRestore(Invocation& invocation) {
     return ctl::BadArguments("--mark-compacted required if --revision-bump > 0");
   FileSystem& files = PosixFileSystem();
   const std::string& path = invocation.args.front();
-  const datadir::RestoreOptions options = OptionsOf(invocation);
+  const datadir::RestoreOptions options = RestoreOptionsOf(invocation);
   if (const auto checked = CheckRestore(files, options); !checked.has_value())
-    return Failed(checked.error());
+    return ctl::FailLocally(checked.error());
   LogRestore(invocation, "restoring snapshot", options);
   KV_RETURN_IF_ERROR(CheckFile(path, "open"));
   KV_TRY(const PlainFile file, PlainFile::Open(path));
   if (!flags.Switch("skip-hash-check")) {
     if (const auto checked = datadir::CheckSnapshotHash(files, file.path()); !checked.has_value())
-      return Failed(checked.error());
+      return ctl::FailLocally(checked.error());
   }
   const auto kind = datadir::KindOfDatabase(file.path());
-  if (!kind.has_value()) return Failed(kind.error());
+  if (!kind.has_value()) return ctl::FailLocally(kind.error());
   // A member's database that was copied.
   std::optional<UnnamedFile> converted;
   if (*kind == datadir::DatabaseKind::kKvorum) {
@@ -152,9 +147,9 @@ Outcome<void> RunRestore(Invocation& invocation) {
   }
   const auto snapshot =
       bbolt::Reader::Open(files, converted.has_value() ? converted->path() : file.path());
-  if (!snapshot.has_value()) return Failed(snapshot.error());
+  if (!snapshot.has_value()) return ctl::FailLocally(snapshot.error());
   if (const auto restored = RestoreAsOwner(invocation, **snapshot, options); !restored.has_value())
-    return Failed(restored.error());
+    return ctl::FailLocally(restored.error());
   LogRestore(invocation, "restored snapshot", options);
   return {};
 }
@@ -167,7 +162,7 @@ Command StatusCommand() {
           "Prints hash, revision, number of keys, size and storage version of a snapshot, or of "
           "a member's\ndatabase: its file or its data directory. Files of etcd and of kvorum "
           "with one history have one hash.",
-      .run = RunStatus};
+      .run = RunSnapshotStatus};
 }
 
 Command RestoreCommand() {

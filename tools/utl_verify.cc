@@ -19,7 +19,7 @@ using ctl::FlagType;
 using ctl::Invocation;
 using ctl::Outcome;
 
-Outcome<void> Run(Invocation& invocation) {
+Outcome<void> RunVerify(Invocation& invocation) {
   KV_RETURN_IF_ERROR(CheckFormat(invocation));
   if (!invocation.args.empty()) return ctl::BadArguments("verify takes no arguments");
   auto acting = datadir::ActingAsOwner::OfMember(invocation.flags.String("data-dir"));
@@ -63,7 +63,7 @@ member would start.
                 {.name = "wal-dir",
                  .type = FlagType::kString,
                  .help = "path of its log, if that is somewhere else"}},
-      .run = Run};
+      .run = RunVerify};
 }
 
 }  // namespace kvorum::utl

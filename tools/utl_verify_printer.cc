@@ -21,7 +21,7 @@ using datadir::Verified;
 
 constexpr std::string_view kUnknown = "unknown";
 
-std::string_view NameOf(datadir::DatabaseOwner owner) {
+std::string_view OwnerName(datadir::DatabaseOwner owner) {
   switch (owner) {
     case datadir::DatabaseOwner::kNobody:
       return "nobody";
@@ -35,16 +35,16 @@ std::string_view NameOf(datadir::DatabaseOwner owner) {
   return "";
 }
 
-std::string Hex(std::uint64_t id) { return fmt::format("{:x}", id); }
+std::string HexNumber(std::uint64_t id) { return fmt::format("{:x}", id); }
 
-std::string Text(const std::optional<raft::Index>& index) {
+std::string IndexText(const std::optional<raft::Index>& index) {
   return index.has_value() ? std::to_string(index->value()) : std::string(kUnknown);
 }
 std::string MemberText(const Verified& found) {
-  return found.member.has_value() ? Hex(found.member->value()) : std::string(kUnknown);
+  return found.member.has_value() ? HexNumber(found.member->value()) : std::string(kUnknown);
 }
 std::string ClusterText(const Verified& found) {
-  return found.cluster.has_value() ? Hex(*found.cluster) : std::string(kUnknown);
+  return found.cluster.has_value() ? HexNumber(*found.cluster) : std::string(kUnknown);
 }
 std::string VersionText(const datadir::VerifiedDatabase& database) {
   return database.storage_version.empty() ? "none" : database.storage_version;
@@ -58,7 +58,7 @@ nlohmann::ordered_json Json(const std::optional<raft::Index>& index) {
 std::string AsJson(const Verified& found) {
   nlohmann::ordered_json json;
   json["wouldStart"] = found.would_start();
-  json["owner"] = NameOf(found.owner);
+  json["owner"] = OwnerName(found.owner);
   json["memberID"] = nullptr;
   json["clusterID"] = nullptr;
   if (found.member.has_value()) json["memberID"] = found.member->value();
@@ -92,10 +92,10 @@ std::vector<std::pair<std::string_view, std::string>> Findings(const Verified& f
 
 void PrintText(std::ostream& out, const Verified& found) {
   out << fmt::format("Member {} of cluster {}, a directory of {}\n", MemberText(found),
-                     ClusterText(found), NameOf(found.owner));
+                     ClusterText(found), OwnerName(found.owner));
   out << fmt::format("Log: entries {} to {}, committed to {}, snapshot at {}\n",
-                     Text(found.first_index), Text(found.last_index), Text(found.commit),
-                     Text(found.snapshot_index));
+                     IndexText(found.first_index), IndexText(found.last_index),
+                     IndexText(found.commit), IndexText(found.snapshot_index));
   if (found.database.has_value()) {
     const datadir::VerifiedDatabase& database = *found.database;
     out << fmt::format("Database: at entry {}, revision {}, {} records, {}, storage version {}\n",
@@ -125,7 +125,7 @@ std::vector<Fact> Facts(const Verified& found) {
   };
   std::vector<Fact> facts = {
       fact("would start", "WouldStart", found.would_start() ? "true" : "false"),
-      fact("owner", "Owner", std::string(NameOf(found.owner))),
+      fact("owner", "Owner", std::string(OwnerName(found.owner))),
       {.title = "member id",
        .field = "MemberID",
        .shown = MemberText(found),
@@ -135,12 +135,12 @@ std::vector<Fact> Facts(const Verified& found) {
        .field = "ClusterID",
        .shown = ClusterText(found),
        .plain = found.cluster.has_value() ? std::to_string(*found.cluster) : std::string(kUnknown)},
-      fact("first entry", "FirstIndex", Text(found.first_index)),
-      fact("last entry", "LastIndex", Text(found.last_index)),
-      fact("commit", "Commit", Text(found.commit)),
-      fact("snapshot", "SnapshotIndex", Text(found.snapshot_index)),
+      fact("first entry", "FirstIndex", IndexText(found.first_index)),
+      fact("last entry", "LastIndex", IndexText(found.last_index)),
+      fact("commit", "Commit", IndexText(found.commit)),
+      fact("snapshot", "SnapshotIndex", IndexText(found.snapshot_index)),
       fact("applied", "ConsistentIndex",
-           of_database([](const auto& database) { return Text(database.applied); })),
+           of_database([](const auto& database) { return IndexText(database.applied); })),
       fact("revision", "Revision",
            of_database([](const auto& database) { return std::to_string(database.revision); })),
       fact("records", "Records",

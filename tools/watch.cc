@@ -154,7 +154,7 @@ Outcome<void> RunInteractive(Invocation& invocation, const WatchEnvironment& env
   return result;
 }
 
-Outcome<void> Run(Invocation& invocation) {
+Outcome<void> RunWatch(Invocation& invocation) {
   KV_TRY(const auto environment, ReadWatchEnvironment(invocation.world.environment));
   const bool interactive = invocation.flags.Switch("interactive");
   Outcome<WatchLine> line;
@@ -188,7 +188,7 @@ With --interactive, lines of `watch` with its arguments and flags are read from 
 )",
       .group = kKeyValueGroup,
       .flags = WatchFlags(),
-      .run = Run};
+      .run = RunWatch};
 }
 
 }  // namespace kvorum::ctl

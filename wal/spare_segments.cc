@@ -10,7 +10,7 @@ namespace kvorum::wal {
 namespace {
 
 constexpr std::string_view kReserveName = "reserve";
-constexpr std::size_t kZeroBytes = std::size_t{1} << 20;
+constexpr std::size_t kSpareZeroBytes = std::size_t{1} << 20;
 // Zeros are synced in pieces, so that the log's own syncs do not queue behind all of them.
 constexpr std::uint64_t kSyncEveryBytes = std::uint64_t{8} << 20;
 
@@ -22,8 +22,8 @@ std::string TemporaryPath(const std::string& dir) {
 }
 
 Result<void> FillWithZeros(File& file, std::uint64_t size_bytes) {
-  const std::string zeros(static_cast<std::size_t>(std::min<std::uint64_t>(kZeroBytes, size_bytes)),
-                          '\0');
+  const std::string zeros(
+      static_cast<std::size_t>(std::min<std::uint64_t>(kSpareZeroBytes, size_bytes)), '\0');
   for (std::uint64_t at = 0; at < size_bytes; at += zeros.size()) {
     const std::array<std::string_view, 1> part = {
         std::string_view(zeros).substr(0, static_cast<std::size_t>(size_bytes - at))};

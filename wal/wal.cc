@@ -17,7 +17,7 @@ constexpr std::string_view kLockName = "lock";
 constexpr std::string_view kBrokenSuffix = ".broken";
 // The bound of the copy of a torn tail, kept for later inspection.
 constexpr std::uint64_t kMaxBrokenBytes = std::uint64_t{16} << 20;
-constexpr std::size_t kZeroBytes = std::size_t{1} << 20;
+constexpr std::size_t kTornZeroBytes = std::size_t{1} << 20;
 constexpr std::size_t kCopyBytes = std::size_t{1} << 20;
 
 Result<std::unique_ptr<FileLock>> LockFolder(FileSystem& fs, const std::string& dir) {
@@ -256,7 +256,7 @@ void KeepBrokenBytes(FileSystem& fs, File& file, const TornTail& torn) {
 
 Result<void> ZeroTornTail(File& file, const TornTail& torn) {
   const std::string zeros(
-      static_cast<std::size_t>(std::min<std::uint64_t>(kZeroBytes, torn.size_bytes)), '\0');
+      static_cast<std::size_t>(std::min<std::uint64_t>(kTornZeroBytes, torn.size_bytes)), '\0');
   for (std::uint64_t done = 0; done < torn.size_bytes; done += zeros.size()) {
     const std::array<std::string_view, 1> part = {
         std::string_view(zeros).substr(0, static_cast<std::size_t>(torn.size_bytes - done))};

@@ -137,7 +137,7 @@ void Measure(Record& record, std::int64_t changes) {
        {"p99_us", record.LagMicros(0.99)}});
 }
 
-int Run(const std::vector<std::string>& arguments) {
+int FollowPrefix(const std::vector<std::string>& arguments) {
   const auto client = client::Client::Connect({.endpoints = {arguments[0]}});
   if (!client) return 1;
   sync::ClientStore store(**client);
@@ -171,5 +171,5 @@ int Run(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.size() != 5) return 2;
-  return kvorum::bench::Run(arguments);
+  return kvorum::bench::FollowPrefix(arguments);
 }

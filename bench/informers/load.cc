@@ -19,8 +19,6 @@
 namespace kvorum::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::size_t kThreads = 16;
 constexpr std::size_t kKeyBytes = 32;
 constexpr std::size_t kValueBytes = 256;
@@ -47,7 +45,7 @@ std::string Value() {
   return value;
 }
 
-void Put(Load& load, Clock::time_point begin) {
+void Put(Load& load, std::chrono::steady_clock::time_point begin) {
   while (true) {
     const std::size_t first = load.next.fetch_add(load.size);
     if (first >= load.count || load.failed) return;
@@ -65,7 +63,7 @@ void Put(Load& load, Clock::time_point begin) {
   }
 }
 
-int Run(const std::vector<std::string>& arguments) {
+int LoadPrefix(const std::vector<std::string>& arguments) {
   const auto client = client::Client::Connect({.endpoints = {arguments[0]}});
   if (!client) return 1;
   Load load{.client = **client,
@@ -75,7 +73,7 @@ int Run(const std::vector<std::string>& arguments) {
             .rate = std::stoul(arguments[4])};
   if (load.size == 0 || load.prefix.size() > kKeyBytes / 2) return 2;
   std::vector<std::thread> threads;
-  const auto begin = Clock::now();
+  const auto begin = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < kThreads; ++i) threads.emplace_back([&] { Put(load, begin); });
   for (std::thread& thread : threads) thread.join();
   return load.failed ? 1 : 0;
@@ -87,5 +85,5 @@ int Run(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.size() != 5) return 2;
-  return kvorum::bench::Run(arguments);
+  return kvorum::bench::LoadPrefix(arguments);
 }

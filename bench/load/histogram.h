@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -36,5 +37,12 @@ class Histogram {
   std::uint64_t count_ = 0;
   std::uint64_t max_ = 0;
 };
+
+// The steady clock's time, for the durations.
+inline std::uint64_t NowNanos() {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                    std::chrono::nanoseconds(1));
+}
+constexpr std::uint64_t Nanos(double seconds) { return static_cast<std::uint64_t>(seconds * 1e9); }
 
 }  // namespace kvorum::bench

@@ -21,7 +21,7 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int Main(int argc, char** argv) {
+int HostileMain(int argc, char** argv) {
   CLI::App app("Holds connections that misbehave until its standard input ends.");
   HostileOptions options;
   std::string kinds;
@@ -66,4 +66,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace kvorum::bench
 
-int main(int argc, char** argv) { return kvorum::bench::Main(argc, argv); }
+int main(int argc, char** argv) { return kvorum::bench::HostileMain(argc, argv); }

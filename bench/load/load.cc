@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -21,13 +20,6 @@ constexpr int kWaitMs = 50;
 constexpr int kPacedWaitMs = 1;
 constexpr std::uint64_t kDrainNanos = 10'000'000'000;
 constexpr std::size_t kValuePoolBytes = 1 << 20;
-
-std::uint64_t NowNanos() {
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
-                                    std::chrono::nanoseconds(1));
-}
-
-std::uint64_t Nanos(double seconds) { return static_cast<std::uint64_t>(seconds * 1e9); }
 
 // Chooses the key and the value of the next call.
 class CallSource {

@@ -14,7 +14,7 @@
 namespace kvorum::bench {
 namespace {
 
-void Print(const LoadReport& report, bool json) {
+void PrintLoadReport(const LoadReport& report, bool json) {
   const auto calls = static_cast<double>(std::max<std::uint64_t>(report.latency.count(), 1));
   const double server_us = Micros(report.server_cpu_nanos) / calls;
   const double client_us = Micros(report.client_cpu_nanos) / calls;
@@ -51,7 +51,7 @@ int Complain(const Error& error) {
 int RunAndPrint(const LoadOptions& options, bool json) {
   const Result<LoadReport> report = RunLoad(options);
   if (!report.has_value()) return Complain(report.error());
-  Print(*report, json);
+  PrintLoadReport(*report, json);
   return report->failures == 0 ? 0 : 1;
 }
 

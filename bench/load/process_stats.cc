@@ -31,7 +31,7 @@ Result<std::uint64_t> ReadCpuNanos(pid_t pid) {
   return (user_ticks + system_ticks) * (kNanosPerSecond / ticks_per_second);
 }
 
-std::uint64_t Nanos(const timeval& time) {
+std::uint64_t TimevalNanos(const timeval& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * kNanosPerSecond +
          static_cast<std::uint64_t>(time.tv_usec) * 1000;
 }
@@ -64,7 +64,7 @@ Result<ProcessStats> ReadProcessStats(pid_t pid) {
 std::uint64_t OwnCpuNanos() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  return Nanos(usage.ru_utime) + Nanos(usage.ru_stime);
+  return TimevalNanos(usage.ru_utime) + TimevalNanos(usage.ru_stime);
 }
 
 }  // namespace kvorum::bench

@@ -10,11 +10,6 @@ namespace {
 constexpr char Varint(int field) { return static_cast<char>(field << 3); }
 constexpr char Bytes(int field) { return static_cast<char>(field << 3 | 2); }
 
-void AppendVarint(std::string& out, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
-  out.push_back(static_cast<char>(value));
-}
-
 void AppendNumber(std::string& out, int field, std::uint64_t value) {
   out.push_back(Varint(field));
   AppendVarint(out, value);
@@ -175,6 +170,11 @@ void WriteKey(char* out, std::size_t key_size, std::uint64_t number) {
   for (std::size_t i = key_size; i > prefix_size; --i, number >>= 4) {
     out[i - 1] = kDigits[number & 0xf];
   }
+}
+
+void AppendVarint(std::string& out, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
+  out.push_back(static_cast<char>(value));
 }
 
 }  // namespace kvorum::bench

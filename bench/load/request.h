@@ -58,4 +58,7 @@ class RequestTemplate {
 inline constexpr std::size_t kMinKeySize = 16;
 void WriteKey(char* out, std::size_t key_size, std::uint64_t number);
 
+// Appends a number as protobuf encodes it.
+void AppendVarint(std::string& out, std::uint64_t value);
+
 }  // namespace kvorum::bench

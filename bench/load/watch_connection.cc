@@ -17,11 +17,6 @@ constexpr std::size_t kReadBytes = std::size_t{256} << 10;
 constexpr std::int32_t kWindowBytes = (1 << 30);
 constexpr std::size_t kPrefixBytes = 5;
 
-void AppendVarint(std::string& out, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
-  out.push_back(static_cast<char>(value));
-}
-
 // Returns false at the end or for a truncated number.
 bool ReadVarint(std::string_view& bytes, std::uint64_t& value) {
   value = 0;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -22,13 +21,6 @@ namespace {
 constexpr std::size_t kTimeDigits = 16;  // of the value: the time when its put began, in hex
 constexpr double kSettleSeconds = 1.5;
 constexpr double kPatienceSeconds = 60;
-
-std::uint64_t NowNanos() {
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
-                                    std::chrono::nanoseconds(1));
-}
-
-std::uint64_t Nanos(double seconds) { return static_cast<std::uint64_t>(seconds * 1e9); }
 
 class WatchLoad final : public WatchObserver, public CallObserver {
  public:

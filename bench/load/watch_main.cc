@@ -12,7 +12,7 @@ namespace {
 
 double Millis(std::uint64_t nanos) { return static_cast<double>(nanos) * 1e-6; }
 
-void Print(const WatchLoadOptions& options, const WatchLoadReport& report) {
+void PrintWatchReport(const WatchLoadOptions& options, const WatchLoadReport& report) {
   const double seconds = static_cast<double>(report.elapsed_nanos) * 1e-9;
   const auto events = static_cast<double>(std::max<std::uint64_t>(report.events, 1));
   const auto watchers =
@@ -34,7 +34,7 @@ void Print(const WatchLoadOptions& options, const WatchLoadReport& report) {
           watchers);
 }
 
-int Main(int argc, char** argv) {
+int WatchMain(int argc, char** argv) {
   CLI::App app("What watchers cost a server while it is written to.");
   WatchLoadOptions options;
   app.add_option("--endpoint", options.endpoint, "host:port")->capture_default_str();
@@ -59,11 +59,11 @@ int Main(int argc, char** argv) {
     fmt::print(stderr, "kvorum-watch-bench: {}\n", report.error().message);
     return 1;
   }
-  Print(options, *report);
+  PrintWatchReport(options, *report);
   return 0;
 }
 
 }  // namespace
 }  // namespace kvorum::bench
 
-int main(int argc, char** argv) { return kvorum::bench::Main(argc, argv); }
+int main(int argc, char** argv) { return kvorum::bench::WatchMain(argc, argv); }

@@ -129,7 +129,7 @@ class Access {
   // The view's state, in the same way; null if it is forgotten.
   const auth::AuthState* StateOf(const mvcc::ReadView& view, AuthStates::State& kept) const;
 
-  std::int64_t WallSeconds() const { return parts_.clock->WallNanos() / 1'000'000'000; }
+  std::int64_t WallSeconds() const { return parts_.clock->WallSeconds(); }
   void Identify(rpc::CallContext& call, const auth::AuthState& state) const;
   void IdentifyByToken(std::string_view token, const auth::AuthState& state,
                        rpc::Caller& caller) const;

@@ -6,7 +6,6 @@ namespace {
 
 using enum ValueType;
 
-constexpr FieldShape kHeaderAlone[] = {Part(1, "header", kResponseHeader)};
 constexpr std::string_view kPermissionTypeNames[] = {"READ", "WRITE", "READWRITE"};
 
 constexpr FieldShape kUserAddOptionsFields[] = {One(1, "no_password", kBool)};

@@ -3,14 +3,13 @@
 #include <charconv>
 #include <string>
 
+#include "base/letter_case.h"
 #include "server/gateway/json_reader.h"
 
 namespace kvorum::server::gateway {
 namespace {
 
 constexpr std::size_t kMaxDigits = 20;  // of the largest 64-bit number
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 std::string_view TakeDigits(std::string_view& text) {
   const auto end = std::ranges::find_if_not(text, IsDigit);

@@ -7,13 +7,12 @@
 
 #include "base/go_quote.h"
 #include "base/utf8.h"
+#include "server/gateway/json_values.h"
 
 namespace kvorum::server::gateway {
 namespace {
 
 constexpr std::size_t kEscapeBytes = 6;  // of \u0000
-
-bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 std::optional<char32_t> HexDigits(std::string_view digits) {
   unsigned value = 0;

@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "base/letter_case.h"
 #include "base/utf8.h"
 
 namespace kvorum::server::gateway {
 namespace {
 
-constexpr bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
-constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool IsHexDigit(char c) {
   return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }

@@ -15,6 +15,9 @@
 
 namespace kvorum::server::gateway {
 
+// The characters that may stand between tokens.
+constexpr bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
 class JsonValues {
  public:
   static constexpr std::size_t kMaxDepth = 10'000;

@@ -6,7 +6,6 @@ namespace {
 
 using enum ValueType;
 
-constexpr FieldShape kHeaderAlone[] = {Part(1, "header", kResponseHeader)};
 constexpr std::string_view kEventEventTypeNames[] = {"PUT", "DELETE"};
 constexpr std::string_view kRangeRequestSortOrderNames[] = {"NONE", "ASCEND", "DESCEND"};
 constexpr std::string_view kRangeRequestSortTargetNames[] = {"KEY", "VERSION", "CREATE", "MOD",

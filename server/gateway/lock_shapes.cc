@@ -6,8 +6,6 @@ namespace {
 
 using enum ValueType;
 
-constexpr FieldShape kHeaderAlone[] = {Part(1, "header", kResponseHeader)};
-
 constexpr FieldShape kLockRequestFields[] = {One(1, "name", kBytes), One(2, "lease", kInt64)};
 constexpr FieldShape kLockResponseFields[] = {Part(1, "header", kResponseHeader),
                                               One(2, "key", kBytes)};

@@ -6,7 +6,6 @@ namespace {
 
 using enum ValueType;
 
-constexpr FieldShape kHeaderAlone[] = {Part(1, "header", kResponseHeader)};
 constexpr std::string_view kAlarmRequestAlarmActionNames[] = {"GET", "ACTIVATE", "DEACTIVATE"};
 constexpr std::string_view kAlarmTypeNames[] = {"NONE", "NOSPACE", "CORRUPT"};
 constexpr std::string_view kDowngradeRequestDowngradeActionNames[] = {"VALIDATE", "ENABLE",

@@ -124,4 +124,7 @@ extern const MessageShape kResignResponse;
 extern const MessageShape kProclaimRequest;
 extern const MessageShape kProclaimResponse;
 
+// The fields of a response that has no others.
+inline constexpr FieldShape kHeaderAlone[] = {Part(1, "header", kResponseHeader)};
+
 }  // namespace kvorum::server::gateway

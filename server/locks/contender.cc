@@ -77,11 +77,12 @@ void Contender::Enter(Result<lease::LeaseId> lease) {
   key_ = QueueKey(queue_.prefix, lease_);
   mvcc::TxnRequest request = kind_ == Kind::kLock ? EnterAndCount(key_, queue_, lease_)
                                                   : server::Enter(key_, lease_, value_);
-  client_.Txn(*call_, std::move(request),
-              [self = shared_from_this()](Result<TxnAnswer> answer) { self->OnEntered(answer); });
+  client_.Txn(
+      *call_, std::move(request),
+      [self = shared_from_this()](Result<LocalTxnAnswer> answer) { self->OnEntered(answer); });
 }
 
-void Contender::OnEntered(const Result<TxnAnswer>& answer) {
+void Contender::OnEntered(const Result<LocalTxnAnswer>& answer) {
   if (!answer.has_value()) return Fail(answer.error());
   // A place that existed before this call is not its to leave if its client is gone by now.
   if (answered() && !answer->response.succeeded) return End();
@@ -109,7 +110,7 @@ void Contender::ChangeValue(std::string_view value) {
               Then(&Contender::OnValueChanged));
 }
 
-void Contender::OnValueChanged(Result<TxnAnswer> answer) {
+void Contender::OnValueChanged(Result<LocalTxnAnswer> answer) {
   if (!answer->response.succeeded) return Lose();
   Look();
 }
@@ -120,7 +121,7 @@ void Contender::Look() {
   client_.Range(*call_, FindYoungestUpTo(queue_, created_ - 1), Then(&Contender::OnLooked));
 }
 
-void Contender::OnLooked(Result<RangeAnswer> older) {
+void Contender::OnLooked(Result<LocalRangeAnswer> older) {
   if (older->response.rows.empty()) {
     if (has_waited_) return AskLease();
     return AskKey();  // the predecessor may have gone since we entered, and our own place as well
@@ -154,7 +155,7 @@ void Contender::FindOwnAgain() {
   client_.Range(*call_, FindKey(key_), Then(&Contender::OnFoundOwn));
 }
 
-void Contender::OnFoundOwn(Result<RangeAnswer> answer) {
+void Contender::OnFoundOwn(Result<LocalRangeAnswer> answer) {
   if (!IsOwn(*answer)) return Fail(LostError());
   seen_revision_ = answer->header.revision;
   Look();
@@ -177,12 +178,12 @@ void Contender::OnLease(Result<std::int64_t> ttl_s) {
 
 void Contender::AskKey() { client_.Range(*call_, FindKey(key_), Then(&Contender::OnKey)); }
 
-void Contender::OnKey(Result<RangeAnswer> answer) {
+void Contender::OnKey(Result<LocalRangeAnswer> answer) {
   if (!IsOwn(*answer)) return Fail(LostError());
   Succeed(kind_ == Kind::kLock ? answer->header : entered_header_);
 }
 
-bool Contender::IsOwn(const RangeAnswer& answer) const {
+bool Contender::IsOwn(const LocalRangeAnswer& answer) const {
   if (answer.response.rows.empty()) return false;
   const auto kv = mvcc::DecodeKeyValue(answer.response.rows[0]);
   // A key that existed before is taken as it is, if it need not wait.
@@ -225,10 +226,10 @@ void Contender::Leave() {
   watch_.Close();
   if (!is_in_queue_) return OnLeft({});
   client_.Txn(*call_, LeaveQueue(place()),
-              [self = shared_from_this()](Result<TxnAnswer> answer) { self->OnLeft(answer); });
+              [self = shared_from_this()](Result<LocalTxnAnswer> answer) { self->OnLeft(answer); });
 }
 
-void Contender::OnLeft(const Result<TxnAnswer>& answer) {
+void Contender::OnLeft(const Result<LocalTxnAnswer>& answer) {
   if (!answered()) Answer(kvorum::Fail(*failure_));
   const bool is_over = answer.has_value() || answer.error().message == kErrStopped.message ||
                        ++leave_attempts_ == kLeaveAttempts;

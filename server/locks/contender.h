@@ -79,23 +79,23 @@ class Contender final : public NeedsLeader, public std::enable_shared_from_this<
   LocalClient::Callback<Value> Then(void (Contender::*next)(Result<Value>));
 
   void Enter(Result<lease::LeaseId> lease);
-  void OnEntered(const Result<TxnAnswer>& answer);
+  void OnEntered(const Result<LocalTxnAnswer>& answer);
   void ChangeValue(std::string_view value);
-  void OnValueChanged(Result<TxnAnswer> answer);
+  void OnValueChanged(Result<LocalTxnAnswer> answer);
   // Finds the predecessor.
   void Look();
-  void OnLooked(Result<RangeAnswer> older);
+  void OnLooked(Result<LocalRangeAnswer> older);
   void Wait(std::string_view older_key, std::int64_t revision);
   void OnNews(const LocalWatch::News& news);
   // A watch of its own key did not reach back far enough.
   void FindOwnAgain();
-  void OnFoundOwn(Result<RangeAnswer> answer);
+  void OnFoundOwn(Result<LocalRangeAnswer> answer);
   // It is the oldest: checks that lease and key still exist.
   void AskLease();
   void OnLease(Result<std::int64_t> ttl_s);
   void AskKey();
-  void OnKey(Result<RangeAnswer> answer);
-  bool IsOwn(const RangeAnswer& answer) const;
+  void OnKey(Result<LocalRangeAnswer> answer);
+  bool IsOwn(const LocalRangeAnswer& answer) const;
 
   void Succeed(const ResponseHeader& header);
   // The place is gone.
@@ -105,7 +105,7 @@ class Contender final : public NeedsLeader, public std::enable_shared_from_this<
   // Answers at once, then leaves the queue: the caller no longer waits.
   void GiveUp(Error error);
   void Leave();
-  void OnLeft(const Result<TxnAnswer>& answer);
+  void OnLeft(const Result<LocalTxnAnswer>& answer);
   void Answer(Result<Success> answer);
   void End();
 

@@ -23,12 +23,13 @@ void ElectionObserver::Start() {
 
 void ElectionObserver::FindLeader() {
   if (watch_id_ != 0) watch_->Remove(std::exchange(watch_id_, 0));
-  client_.Range(
-      stream_->context(), FindOldest(queue_),
-      [self = shared_from_this()](const Result<RangeAnswer>& oldest) { self->OnFound(oldest); });
+  client_.Range(stream_->context(), FindOldest(queue_),
+                [self = shared_from_this()](const Result<LocalRangeAnswer>& oldest) {
+                  self->OnFound(oldest);
+                });
 }
 
-void ElectionObserver::OnFound(const Result<RangeAnswer>& oldest) {
+void ElectionObserver::OnFound(const Result<LocalRangeAnswer>& oldest) {
   if (stream_ == nullptr) return;
   if (!oldest.has_value()) {
     stream_->Finish(oldest.error());

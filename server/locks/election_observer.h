@@ -28,7 +28,7 @@ class ElectionObserver final : public std::enable_shared_from_this<ElectionObser
 
  private:
   void FindLeader();
-  void OnFound(const Result<RangeAnswer>& oldest);
+  void OnFound(const Result<LocalRangeAnswer>& oldest);
   void Watch(std::string_view key, std::string_view range_end, std::int64_t from_revision);
   void OnNews(const LocalWatch::News& news);
   // Returns false if it was the last event of the watch.

@@ -50,7 +50,7 @@ void ElectionService::Proclaim(std::shared_ptr<rpc::CallContext> call,
     client_.Txn(
         *call,
         ChangeValue({.key = leader.key, .created = leader.created}, *lease, received.request.value),
-        [reply = std::move(reply)](const Result<TxnAnswer>& answer) mutable {
+        [reply = std::move(reply)](const Result<LocalTxnAnswer>& answer) mutable {
           if (!answer.has_value()) return reply.Fail(answer.error());
           if (!answer->response.succeeded) return reply.Fail(kErrElectionNotLeader.ToError());
           reply.Send(answer->header, {});
@@ -63,7 +63,7 @@ void ElectionService::Proclaim(std::shared_ptr<rpc::CallContext> call,
 void ElectionService::Leader(const rpc::CallContext& call, Received<std::string_view> name,
                              Reply<std::string> reply) {
   client_.Range(call, FindOldest(QueueRange(QueuePrefix(name.request))),
-                [reply = std::move(reply)](Result<RangeAnswer> leader) mutable {
+                [reply = std::move(reply)](Result<LocalRangeAnswer> leader) mutable {
                   if (!leader.has_value()) return reply.Fail(std::move(leader).error());
                   const mvcc::RowBuffer& rows = leader->response.rows;
                   if (rows.empty()) return reply.Fail(kErrElectionNoLeader.ToError());
@@ -77,7 +77,7 @@ void ElectionService::Resign(const rpc::CallContext& call, Received<LeadershipRe
   if (!resign.request.leader) return reply.Fail(kErrMissingLeaderKey.ToError());
   const LeaderKey& leader = *resign.request.leader;
   client_.Txn(call, LeaveQueue({.key = leader.key, .created = leader.created}),
-              [reply = std::move(reply)](const Result<TxnAnswer>& answer) mutable {
+              [reply = std::move(reply)](const Result<LocalTxnAnswer>& answer) mutable {
                 if (!answer.has_value()) return reply.Fail(answer.error());
                 reply.Send(answer->header, {});
               });

@@ -62,7 +62,7 @@ Reply<Response> LocalClient::ReplyTo(const rpc::CallContext& call, Callback<Valu
 }
 
 void LocalClient::Range(const rpc::CallContext& call, const mvcc::RangeRequest& request,
-                        Callback<RangeAnswer> callback) {
+                        Callback<LocalRangeAnswer> callback) {
   auto read = std::make_unique<Read>(request, call.caller,
                                      ReplyTo<mvcc::RangeResult>(call, std::move(callback), kWhole));
   context_.batcher->Read(
@@ -83,7 +83,7 @@ void LocalClient::RunRead(Read& read) {
 }
 
 void LocalClient::Txn(const rpc::CallContext& call, mvcc::TxnRequest request,
-                      Callback<TxnAnswer> callback) {
+                      Callback<LocalTxnAnswer> callback) {
   SharedBytes bytes = EncodeTxn(request);
   RunMethod(context_, api::kTxn, call.loop(),
             Received<mvcc::TxnRequest>{std::move(request), std::move(bytes)},

@@ -23,8 +23,8 @@
 
 namespace kvorum::server {
 
-using RangeAnswer = Reply<mvcc::RangeResult>::Answer;
-using TxnAnswer = Reply<mvcc::TxnResult>::Answer;
+using LocalRangeAnswer = Reply<mvcc::RangeResult>::Answer;
+using LocalTxnAnswer = Reply<mvcc::TxnResult>::Answer;
 
 class LocalClient {
  public:
@@ -37,9 +37,10 @@ class LocalClient {
 
   // The context, and the bytes that a request refers to, are used within the call only.
   void Range(const rpc::CallContext& call, const mvcc::RangeRequest& request,
-             Callback<RangeAnswer> callback);
+             Callback<LocalRangeAnswer> callback);
   // A transaction that writes.
-  void Txn(const rpc::CallContext& call, mvcc::TxnRequest request, Callback<TxnAnswer> callback);
+  void Txn(const rpc::CallContext& call, mvcc::TxnRequest request,
+           Callback<LocalTxnAnswer> callback);
   void DeleteKey(const rpc::CallContext& call, std::string_view key,
                  Callback<ResponseHeader> callback);
   // A lease of this many seconds, whose id the server chooses.

@@ -11,18 +11,18 @@ struct FlatRequest {
   raft::MemberId member = raft::kNone;
   AlarmType type = AlarmType::kNone;
 };
-constexpr auto kRequest =
+constexpr auto kAlarmRequest =
     Describe<FlatRequest, Field<1, &FlatRequest::action>, Field<2, &FlatRequest::member>,
              Field<3, &FlatRequest::type>>("etcdserverpb.AlarmRequest");
 
-constexpr const wire::Table* kTables[] = {&kAlarm, &kRequest};
+constexpr const wire::Table* kAlarmTables[] = {&kAlarm, &kAlarmRequest};
 
 }  // namespace
 
 constexpr wire::Message<Alarm> kAlarm =
     Describe<Alarm, Field<1, &Alarm::member>, Field<2, &Alarm::type>>("etcdserverpb.AlarmMember");
 
-MessageTables AlarmTables() { return kTables; }
+MessageTables AlarmTables() { return kAlarmTables; }
 
 std::string EncodeAlarm(const Alarm& alarm) { return wire::Encode(kAlarm, alarm); }
 
@@ -54,12 +54,12 @@ std::string AlarmName(AlarmType type) {
 
 std::string EncodeAlarmRequest(const AlarmRequest& request) {
   return wire::Encode(
-      kRequest,
+      kAlarmRequest,
       {.action = request.action, .member = request.alarm.member, .type = request.alarm.type});
 }
 
 Result<AlarmRequest> DecodeAlarmRequest(std::string_view bytes) {
-  KV_TRY(const FlatRequest request, wire::DecodeRequest(kRequest, bytes));
+  KV_TRY(const FlatRequest request, wire::DecodeRequest(kAlarmRequest, bytes));
   return AlarmRequest{.action = request.action,
                       .alarm = {.member = request.member, .type = request.type}};
 }

@@ -92,7 +92,7 @@ constexpr auto kRoleAnswer =
     Describe<RoleAnswer, Nested<1, &RoleAnswer::header, kResponseHeader>,
              Nested<2, &RoleAnswer::permissions, kPermission>>("etcdserverpb.AuthRoleGetResponse");
 
-constexpr const wire::Table* kTables[] = {
+constexpr const wire::Table* kAuthTables[] = {
     &kName,           &kAuthenticate, &kLogin,       &kUserAdd,         &kNoPassword,
     &kChangePassword, &kUserRole,     &kPermission,  &kGrantPermission, &kRevokePermission,
     &kStatusAnswer,   &kTokenAnswer,  &kNamesAnswer, &kRoleAnswer};
@@ -105,7 +105,7 @@ UserPasswordRequest WithoutPassword(UserPasswordRequest request) {
 
 }  // namespace
 
-MessageTables AuthTables() { return kTables; }
+MessageTables AuthTables() { return kAuthTables; }
 
 Result<std::string_view> DecodeName(std::string_view bytes) {
   KV_TRY(const Name decoded, wire::DecodeRequest(kName, bytes));

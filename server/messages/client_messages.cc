@@ -26,7 +26,7 @@ constexpr auto kWatch =
              Text<6, &WatchAnswer::cancel_reason>, Field<7, &WatchAnswer::fragment>,
              Nested<11, &WatchAnswer::events, kEvent>>("etcdserverpb.WatchResponse");
 
-constexpr const wire::Table* kTables[] = {&kRow, &kEvent, &kRange, &kWatch};
+constexpr const wire::Table* kClientTables[] = {&kRow, &kEvent, &kRange, &kWatch};
 
 template <class T>
 Result<T> DecodeAnswer(const wire::Message<T>& table, std::string_view bytes) {
@@ -37,7 +37,7 @@ Result<T> DecodeAnswer(const wire::Message<T>& table, std::string_view bytes) {
 
 }  // namespace
 
-MessageTables ClientTables() { return kTables; }
+MessageTables ClientTables() { return kClientTables; }
 
 std::string EncodeRange(std::string_view key, std::string_view range_end) {
   return wire::Encode(kRangeRequest, mvcc::RangeRequest{.key = key, .range_end = range_end});

@@ -44,7 +44,7 @@ constexpr auto kMembersAnswer =
         "etcdserverpb.MemberListResponse etcdserverpb.MemberRemoveResponse "
         "etcdserverpb.MemberUpdateResponse etcdserverpb.MemberPromoteResponse");
 
-constexpr const wire::Table* kTables[] = {
+constexpr const wire::Table* kClusterTables[] = {
     &kAddRequest, &kUpdateRequest, &kId, &kLinearizable, &kMember, &kAddAnswer, &kMembersAnswer};
 
 std::vector<Member> MembersOf(const MembershipView& view) {
@@ -54,7 +54,7 @@ std::vector<Member> MembersOf(const MembershipView& view) {
 
 }  // namespace
 
-MessageTables ClusterTables() { return kTables; }
+MessageTables ClusterTables() { return kClusterTables; }
 
 Result<MemberRequest> DecodeMemberAddRequest(std::string_view bytes) {
   return wire::DecodeRequest(kAddRequest, bytes);

@@ -6,7 +6,7 @@
 namespace kvorum::server {
 namespace {
 
-std::unexpected<Error> Malformed() {
+std::unexpected<Error> MalformedConfState() {
   return Fail(Code::kDataLoss, "membership: the stored configuration is malformed");
 }
 
@@ -30,7 +30,7 @@ std::string EncodeConfStateJson(const raft::ConfState& state) {
 
 Result<raft::ConfState> DecodeConfStateJson(std::string_view text) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return Malformed();
+  if (!json.is_object()) return MalformedConfState();
   raft::ConfState state;
   for (const auto& [name, ids] :
        {std::pair("voters", &state.voters), std::pair("learners", &state.learners),
@@ -38,14 +38,14 @@ Result<raft::ConfState> DecodeConfStateJson(std::string_view text) {
         std::pair("learners_next", &state.learners_next)}) {
     const auto it = json.find(name);
     if (it == json.end() || it->is_null()) continue;
-    if (!it->is_array()) return Malformed();
+    if (!it->is_array()) return MalformedConfState();
     for (const auto& id : *it) {
-      if (!id.is_number_unsigned()) return Malformed();
+      if (!id.is_number_unsigned()) return MalformedConfState();
       ids->push_back(raft::MemberId{id.get<std::uint64_t>()});
     }
   }
   if (const auto it = json.find("auto_leave"); it != json.end()) {
-    if (!it->is_boolean()) return Malformed();
+    if (!it->is_boolean()) return MalformedConfState();
     state.auto_leave = it->get<bool>();
   }
   return state;

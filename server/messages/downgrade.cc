@@ -7,7 +7,7 @@
 namespace kvorum::server {
 namespace {
 
-constexpr auto kRequest =
+constexpr auto kDowngradeRequest =
     Describe<DowngradeRequest, Field<1, &DowngradeRequest::action>,
              Text<2, &DowngradeRequest::version>>("etcdserverpb.DowngradeRequest");
 struct Answer {
@@ -21,9 +21,12 @@ constexpr auto kEntry = Describe<DowngradeInfo, Field<1, &DowngradeInfo::enabled
                                  UncheckedText<2, &DowngradeInfo::target_version>>(
     "membershippb.DowngradeInfoSetRequest");
 
-constexpr const wire::Table* kTables[] = {&kDowngradeInfo, &kRequest, &kAnswer, &kEntry};
+constexpr const wire::Table* kDowngradeTables[] = {&kDowngradeInfo, &kDowngradeRequest, &kAnswer,
+                                                   &kEntry};
 
-Error Malformed() { return {Code::kDataLoss, "the database's state of a downgrade is malformed"}; }
+Error MalformedDowngradeInfo() {
+  return {Code::kDataLoss, "the database's state of a downgrade is malformed"};
+}
 
 }  // namespace
 
@@ -31,10 +34,10 @@ constexpr wire::Message<DowngradeInfo> kDowngradeInfo =
     Describe<DowngradeInfo, Field<1, &DowngradeInfo::enabled>,
              Text<2, &DowngradeInfo::target_version>>("etcdserverpb.DowngradeInfo");
 
-MessageTables DowngradeTables() { return kTables; }
+MessageTables DowngradeTables() { return kDowngradeTables; }
 
 Result<DowngradeRequest> DecodeDowngradeRequest(std::string_view bytes) {
-  return wire::DecodeRequest(kRequest, bytes);
+  return wire::DecodeRequest(kDowngradeRequest, bytes);
 }
 
 SharedBytes EncodeDowngradeResponse(const ResponseHeader& header,
@@ -62,14 +65,14 @@ std::string EncodeDowngradeJson(const DowngradeInfo& info) {
 
 Result<DowngradeInfo> DecodeDowngradeJson(std::string_view json) {
   const auto parsed = nlohmann::json::parse(json, nullptr, false);
-  if (!parsed.is_object()) return std::unexpected(Malformed());
+  if (!parsed.is_object()) return std::unexpected(MalformedDowngradeInfo());
   DowngradeInfo info;
   if (const auto found = parsed.find("enabled"); found != parsed.end()) {
-    if (!found->is_boolean()) return std::unexpected(Malformed());
+    if (!found->is_boolean()) return std::unexpected(MalformedDowngradeInfo());
     info.enabled = found->get<bool>();
   }
   if (const auto found = parsed.find("target-version"); found != parsed.end()) {
-    if (!found->is_string()) return std::unexpected(Malformed());
+    if (!found->is_string()) return std::unexpected(MalformedDowngradeInfo());
     info.target_version = found->get<std::string>();
   }
   return info;

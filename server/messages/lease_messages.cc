@@ -73,7 +73,7 @@ constexpr auto kWrappedAnswer =
     Describe<WrappedAnswer, Nested<1, &WrappedAnswer::times, kTimesAnswer>>(
         "leasepb.LeaseInternalResponse");
 
-constexpr const wire::Table* kTables[] = {
+constexpr const wire::Table* kLeaseTables[] = {
     &kGrantRequest, &kLeaseId,     &kCheckpoint,   &kCheckpoints,    &kTimesRequest,
     &kIdAndTtl,     &kTimesAnswer, &kLeasesAnswer, &kWrappedRequest, &kWrappedAnswer};
 
@@ -91,7 +91,7 @@ TimesAnswer AnswerOf(const ResponseHeader& header, lease::LeaseId id, const Leas
 
 }  // namespace
 
-MessageTables LeaseTables() { return kTables; }
+MessageTables LeaseTables() { return kLeaseTables; }
 
 Result<LeaseGrantRequest> DecodeLeaseGrant(std::string_view bytes) {
   return wire::DecodeRequest(kGrantRequest, bytes);

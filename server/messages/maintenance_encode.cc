@@ -65,9 +65,9 @@ struct VersionEntry {
 constexpr auto kVersionEntry = Describe<VersionEntry, UncheckedText<1, &VersionEntry::version>>(
     "membershippb.ClusterVersionSetRequest");
 
-constexpr const wire::Table* kTables[] = {&kStatus,          &kHashAnswer,  &kHashKvAnswer,
-                                          &kHashKvRequest,   &kAlarmAnswer, &kAttributes,
-                                          &kAttributesEntry, &kVersionEntry};
+constexpr const wire::Table* kMaintenanceTables[] = {
+    &kStatus,      &kHashAnswer, &kHashKvAnswer,    &kHashKvRequest,
+    &kAlarmAnswer, &kAttributes, &kAttributesEntry, &kVersionEntry};
 
 template <class T>
 Result<T> DecodeEntry(const wire::Message<T>& table, std::string_view bytes) {
@@ -78,7 +78,7 @@ Result<T> DecodeEntry(const wire::Message<T>& table, std::string_view bytes) {
 
 }  // namespace
 
-MessageTables MaintenanceTables() { return kTables; }
+MessageTables MaintenanceTables() { return kMaintenanceTables; }
 
 SharedBytes EncodeStatusResponse(const ResponseHeader& header, Status status) {
   status.header = header;

@@ -15,8 +15,6 @@
 namespace kvorum::server {
 namespace {
 
-using Field = ShownField;
-
 constexpr int kMaxDepth = 4;  // of txns within txns that are shown
 
 constexpr std::string_view kOrders[] = {"NONE", "ASCEND", "DESCEND"};
@@ -24,59 +22,66 @@ constexpr std::string_view kSorts[] = {"KEY", "VERSION", "CREATE", "MOD", "VALUE
 constexpr std::string_view kResults[] = {"EQUAL", "GREATER", "LESS", "NOT_EQUAL"};
 constexpr std::string_view kTargets[] = {"VERSION", "CREATE", "MOD", "VALUE", "LEASE"};
 
-constexpr Field kRange[] = {{1, "key", Show::kBytes},
-                            {2, "range_end", Show::kBytes},
-                            {3, "limit", Show::kNumber},
-                            {4, "revision", Show::kNumber},
-                            {5, "sort_order", Show::kEnum, kOrders},
-                            {6, "sort_target", Show::kEnum, kSorts},
-                            {7, "serializable", Show::kFlag},
-                            {8, "keys_only", Show::kFlag},
-                            {9, "count_only", Show::kFlag},
-                            {10, "min_mod_revision", Show::kNumber},
-                            {11, "max_mod_revision", Show::kNumber},
-                            {12, "min_create_revision", Show::kNumber},
-                            {13, "max_create_revision", Show::kNumber}};
-constexpr Field kPut[] = {{1, "key", Show::kBytes},         {2, "value_size", Show::kSize},
-                          {3, "lease", Show::kNumber},      {4, "prev_kv", Show::kFlag},
-                          {5, "ignore_value", Show::kFlag}, {6, "ignore_lease", Show::kFlag}};
-constexpr Field kDeleteRange[] = {
+constexpr ShownField kRangeFields[] = {{1, "key", Show::kBytes},
+                                       {2, "range_end", Show::kBytes},
+                                       {3, "limit", Show::kNumber},
+                                       {4, "revision", Show::kNumber},
+                                       {5, "sort_order", Show::kEnum, kOrders},
+                                       {6, "sort_target", Show::kEnum, kSorts},
+                                       {7, "serializable", Show::kFlag},
+                                       {8, "keys_only", Show::kFlag},
+                                       {9, "count_only", Show::kFlag},
+                                       {10, "min_mod_revision", Show::kNumber},
+                                       {11, "max_mod_revision", Show::kNumber},
+                                       {12, "min_create_revision", Show::kNumber},
+                                       {13, "max_create_revision", Show::kNumber}};
+constexpr ShownField kPutFields[] = {
+    {1, "key", Show::kBytes},         {2, "value_size", Show::kSize},
+    {3, "lease", Show::kNumber},      {4, "prev_kv", Show::kFlag},
+    {5, "ignore_value", Show::kFlag}, {6, "ignore_lease", Show::kFlag}};
+constexpr ShownField kDeleteRangeFields[] = {
     {1, "key", Show::kBytes}, {2, "range_end", Show::kBytes}, {3, "prev_kv", Show::kFlag}};
-constexpr Field kCompaction[] = {{1, "revision", Show::kNumber}, {2, "physical", Show::kFlag}};
-constexpr Field kCompare[] = {{1, "result", Show::kEnum, kResults},
-                              {2, "target", Show::kEnum, kTargets},
-                              {3, "key", Show::kBytes},
-                              {4, "version", Show::kNumber},
-                              {5, "create_revision", Show::kNumber},
-                              {6, "mod_revision", Show::kNumber},
-                              {7, "value_size", Show::kSize},
-                              {8, "lease", Show::kNumber},
-                              {64, "range_end", Show::kBytes}};
+constexpr ShownField kCompactionFields[] = {{1, "revision", Show::kNumber},
+                                            {2, "physical", Show::kFlag}};
+constexpr ShownField kCompareFields[] = {{1, "result", Show::kEnum, kResults},
+                                         {2, "target", Show::kEnum, kTargets},
+                                         {3, "key", Show::kBytes},
+                                         {4, "version", Show::kNumber},
+                                         {5, "create_revision", Show::kNumber},
+                                         {6, "mod_revision", Show::kNumber},
+                                         {7, "value_size", Show::kSize},
+                                         {8, "lease", Show::kNumber},
+                                         {64, "range_end", Show::kBytes}};
 constexpr std::string_view kPermissions[] = {"READ", "WRITE", "READWRITE"};
 constexpr std::string_view kAlarmActions[] = {"GET", "ACTIVATE", "DEACTIVATE"};
 constexpr std::string_view kAlarms[] = {"NONE", "NOSPACE", "CORRUPT"};
 
-constexpr Field kAlarm[] = {{1, "action", Show::kEnum, kAlarmActions},
-                            {2, "memberID", Show::kUnsigned},
-                            {3, "alarm", Show::kEnum, kAlarms}};
-constexpr Field kCheckpoint[] = {{1, "ID", Show::kNumber}, {2, "remaining_TTL", Show::kNumber}};
-constexpr Field kCheckpoints[] = {{1, "checkpoints", Show::kMessage, {}, kCheckpoint}};
-constexpr Field kName[] = {{1, "name", Show::kBytes}};
-constexpr Field kRole[] = {{1, "role", Show::kBytes}};
-constexpr Field kUserAndRole[] = {{1, "user", Show::kBytes}, {2, "role", Show::kBytes}};
-constexpr Field kNameAndRole[] = {{1, "name", Show::kBytes}, {2, "role", Show::kBytes}};
-constexpr Field kPermission[] = {{1, "permType", Show::kEnum, kPermissions},
-                                 {2, "key", Show::kBytes},
-                                 {3, "range_end", Show::kBytes}};
-constexpr Field kGrantPermission[] = {{1, "name", Show::kBytes},
-                                      {2, "perm", Show::kMessage, {}, kPermission}};
-constexpr Field kRevokePermission[] = {
+constexpr ShownField kAlarmFields[] = {{1, "action", Show::kEnum, kAlarmActions},
+                                       {2, "memberID", Show::kUnsigned},
+                                       {3, "alarm", Show::kEnum, kAlarms}};
+constexpr ShownField kCheckpointFields[] = {{1, "ID", Show::kNumber},
+                                            {2, "remaining_TTL", Show::kNumber}};
+constexpr ShownField kCheckpointsFields[] = {
+    {1, "checkpoints", Show::kMessage, {}, kCheckpointFields}};
+constexpr ShownField kNameFields[] = {{1, "name", Show::kBytes}};
+constexpr ShownField kRoleFields[] = {{1, "role", Show::kBytes}};
+constexpr ShownField kUserAndRoleFields[] = {{1, "user", Show::kBytes}, {2, "role", Show::kBytes}};
+constexpr ShownField kNameAndRoleFields[] = {{1, "name", Show::kBytes}, {2, "role", Show::kBytes}};
+constexpr ShownField kPermissionFields[] = {{1, "permType", Show::kEnum, kPermissions},
+                                            {2, "key", Show::kBytes},
+                                            {3, "range_end", Show::kBytes}};
+constexpr ShownField kGrantPermissionFields[] = {
+    {1, "name", Show::kBytes}, {2, "perm", Show::kMessage, {}, kPermissionFields}};
+constexpr ShownField kRevokePermissionFields[] = {
     {1, "role", Show::kBytes}, {2, "key", Show::kBytes}, {3, "range_end", Show::kBytes}};
-constexpr Field kVersion[] = {{1, "ver", Show::kBytes}};
-constexpr Field kAttributes[] = {{1, "name", Show::kBytes}, {2, "client_urls", Show::kBytes}};
-constexpr Field kMemberAttributes[] = {{1, "member_ID", Show::kUnsigned},
-                                       {2, "member_attributes", Show::kMessage, {}, kAttributes}};
-constexpr Field kDowngradeInfo[] = {{1, "enabled", Show::kFlag}, {2, "ver", Show::kBytes}};
+constexpr ShownField kVersionFields[] = {{1, "ver", Show::kBytes}};
+constexpr ShownField kAttributesFields[] = {{1, "name", Show::kBytes},
+                                            {2, "client_urls", Show::kBytes}};
+constexpr ShownField kMemberAttributesFields[] = {
+    {1, "member_ID", Show::kUnsigned},
+    {2, "member_attributes", Show::kMessage, {}, kAttributesFields}};
+constexpr ShownField kDowngradeInfoFields[] = {{1, "enabled", Show::kFlag},
+                                               {2, "ver", Show::kBytes}};
 
 bool HasField(std::string_view message, std::uint32_t number) {
   wire::Reader reader(message);
@@ -107,17 +112,17 @@ void AppendOperation(std::string_view operation, int depth, Branches& branches, 
     const std::string_view request = reader.Bytes();
     if (kind == 1) {
       out += "request_range:{";
-      AppendPlain(kRange, request, out);
+      AppendPlain(kRangeFields, request, out);
       out += '}';
     } else if (kind == 2) {
       branches.only_reads = false;
       out += "request_put:<";
-      AppendReplaced(kPut, request, out);
+      AppendReplaced(kPutFields, request, out);
       out += '>';
     } else if (kind == 3) {
       branches.only_reads = false;
       out += "request_delete_range:{";
-      AppendPlain(kDeleteRange, request, out);
+      AppendPlain(kDeleteRangeFields, request, out);
       out += '}';
     } else if (depth < kMaxDepth) {
       Branches inner;
@@ -153,9 +158,9 @@ void AppendTxn(std::string_view txn, int depth, Branches& branches, std::string&
       if (part > 1) {
         AppendOperation(element, depth, branches, out);
       } else if (HasField(element, 7)) {
-        AppendReplaced(kCompare, element, out);
+        AppendReplaced(kCompareFields, element, out);
       } else {
-        AppendPlain(kCompare, element, out);
+        AppendPlain(kCompareFields, element, out);
       }
     }
     out += '>';
@@ -185,18 +190,18 @@ void AppendLease(std::string_view body, bool is_grant, std::string& out) {
 // The kinds of which Go prints the message as it is.
 struct PlainKind {
   std::string_view name;
-  std::span<const Field> fields;
+  std::span<const ShownField> fields;
 };
 PlainKind PlainKindOf(RequestKind kind) {
   switch (kind) {
     case RequestKind::kDeleteRange:
-      return {"delete_range", kDeleteRange};
+      return {"delete_range", kDeleteRangeFields};
     case RequestKind::kCompaction:
-      return {"compaction", kCompaction};
+      return {"compaction", kCompactionFields};
     case RequestKind::kAlarm:
-      return {"alarm", kAlarm};
+      return {"alarm", kAlarmFields};
     case RequestKind::kLeaseCheckpoint:
-      return {"lease_checkpoint", kCheckpoints};
+      return {"lease_checkpoint", kCheckpointsFields};
     case RequestKind::kAuthEnable:
       return {"auth_enable", {}};
     case RequestKind::kAuthDisable:
@@ -204,33 +209,33 @@ PlainKind PlainKindOf(RequestKind kind) {
     case RequestKind::kAuthStatus:
       return {"auth_status", {}};
     case RequestKind::kUserDelete:
-      return {"auth_user_delete", kName};
+      return {"auth_user_delete", kNameFields};
     case RequestKind::kUserGet:
-      return {"auth_user_get", kName};
+      return {"auth_user_get", kNameFields};
     case RequestKind::kUserGrantRole:
-      return {"auth_user_grant_role", kUserAndRole};
+      return {"auth_user_grant_role", kUserAndRoleFields};
     case RequestKind::kUserRevokeRole:
-      return {"auth_user_revoke_role", kNameAndRole};
+      return {"auth_user_revoke_role", kNameAndRoleFields};
     case RequestKind::kUserList:
       return {"auth_user_list", {}};
     case RequestKind::kRoleList:
       return {"auth_role_list", {}};
     case RequestKind::kRoleAdd:
-      return {"auth_role_add", kName};
+      return {"auth_role_add", kNameFields};
     case RequestKind::kRoleDelete:
-      return {"auth_role_delete", kRole};
+      return {"auth_role_delete", kRoleFields};
     case RequestKind::kRoleGet:
-      return {"auth_role_get", kRole};
+      return {"auth_role_get", kRoleFields};
     case RequestKind::kRoleGrantPermission:
-      return {"auth_role_grant_permission", kGrantPermission};
+      return {"auth_role_grant_permission", kGrantPermissionFields};
     case RequestKind::kRoleRevokePermission:
-      return {"auth_role_revoke_permission", kRevokePermission};
+      return {"auth_role_revoke_permission", kRevokePermissionFields};
     case RequestKind::kClusterVersionSet:
-      return {"cluster_version_set", kVersion};
+      return {"cluster_version_set", kVersionFields};
     case RequestKind::kMemberAttributesSet:
-      return {"cluster_member_attr_set", kMemberAttributes};
+      return {"cluster_member_attr_set", kMemberAttributesFields};
     case RequestKind::kDowngradeInfoSet:
-      return {"downgrade_info_set", kDowngradeInfo};
+      return {"downgrade_info_set", kDowngradeInfoFields};
     case RequestKind::kNone:
     case RequestKind::kPut:
     case RequestKind::kTxn:
@@ -263,7 +268,7 @@ void AppendName(std::string_view title, std::string_view body, std::string& out)
 void AppendReplacedKind(const InternalRequest& request, std::string& out) {
   if (request.kind == RequestKind::kPut) {
     out += "put:<";
-    AppendReplaced(kPut, request.body, out);
+    AppendReplaced(kPutFields, request.body, out);
     out += '>';
   } else if (request.kind == RequestKind::kTxn) {
     Branches branches;
@@ -316,14 +321,14 @@ std::string EntrySummary(std::string_view entry) {
 CallSummary SummarizeCall(std::string_view method, std::string_view request) {
   CallSummary summary;
   if (method == "Range") {
-    AppendPlain(kRange, request, summary.text);
+    AppendPlain(kRangeFields, request, summary.text);
     summary.operations = 0;
     summary.only_reads = true;
   } else if (method == "Put") {
-    AppendReplaced(kPut, request, summary.text);
+    AppendReplaced(kPutFields, request, summary.text);
     summary.operations = 1;
   } else if (method == "DeleteRange") {
-    AppendPlain(kDeleteRange, request, summary.text);
+    AppendPlain(kDeleteRangeFields, request, summary.text);
     summary.operations = 0;
   } else if (method == "Txn") {
     Branches branches;

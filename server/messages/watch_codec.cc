@@ -46,12 +46,12 @@ constexpr auto kProgress = Describe<WatchProgressRequest>("etcdserverpb.WatchPro
 struct Request {
   std::variant<std::monostate, Create, WatchCancelRequest, WatchProgressRequest> kind;
 };
-constexpr auto kRequest = Describe<Request, OneOf<1, &Request::kind, Create, kCreate>,
-                                   OneOf<2, &Request::kind, WatchCancelRequest, kCancel>,
-                                   OneOf<3, &Request::kind, WatchProgressRequest, kProgress>>(
+constexpr auto kWatchRequest = Describe<Request, OneOf<1, &Request::kind, Create, kCreate>,
+                                        OneOf<2, &Request::kind, WatchCancelRequest, kCancel>,
+                                        OneOf<3, &Request::kind, WatchProgressRequest, kProgress>>(
     "etcdserverpb.WatchRequest");
 
-constexpr const wire::Table* kTables[] = {&kCreate, &kCancel, &kProgress, &kRequest};
+constexpr const wire::Table* kWatchTables[] = {&kCreate, &kCancel, &kProgress, &kWatchRequest};
 
 bool Has(const std::vector<Filter>& filters, Filter filter) {
   return std::ranges::find(filters, filter) != filters.end();
@@ -74,7 +74,7 @@ struct ToWatchRequest {
 
 }  // namespace
 
-MessageTables WatchTables() { return kTables; }
+MessageTables WatchTables() { return kWatchTables; }
 
 std::string EncodeWatchCreate(std::string_view key, std::string_view range_end,
                               std::int64_t start_revision) {
@@ -82,11 +82,11 @@ std::string EncodeWatchCreate(std::string_view key, std::string_view range_end,
   create.key = key;
   create.range_end = range_end;
   create.start_revision = start_revision;
-  return wire::Encode(kRequest, Request{.kind = create});
+  return wire::Encode(kWatchRequest, Request{.kind = create});
 }
 
 Result<WatchRequest> DecodeWatchRequest(std::string_view bytes) {
-  KV_TRY(const Request request, wire::DecodeRequest(kRequest, bytes));
+  KV_TRY(const Request request, wire::DecodeRequest(kWatchRequest, bytes));
   return std::visit(ToWatchRequest(), request.kind);
 }
 

@@ -18,7 +18,7 @@
 namespace kvorum::server {
 namespace {
 
-constexpr std::chrono::nanoseconds kPeriod = std::chrono::milliseconds(10);
+constexpr std::chrono::nanoseconds kSamplePeriod = std::chrono::milliseconds(10);
 constexpr std::size_t kSlots = 4'096;
 constexpr std::size_t kFrames = 64;
 // The handler's own, and the one that returns from the signal.
@@ -111,7 +111,7 @@ void CpuProfiler::Ring::Add(const void* context) {
   slot.state.store(kFull, std::memory_order_release);
 }
 
-CpuProfiler::CpuProfiler() : ring_(std::make_unique<Ring>()) { profile_.period = kPeriod; }
+CpuProfiler::CpuProfiler() : ring_(std::make_unique<Ring>()) { profile_.period = kSamplePeriod; }
 
 Result<std::unique_ptr<CpuProfiler>> CpuProfiler::Start() {
   if (Ring::is_claimed.exchange(true))
@@ -145,7 +145,7 @@ void CpuProfiler::WatchThreads() {
     event._sigev_un._tid = thread;
     timer_t timer{};
     if (timer_create(ClockOf(thread), &event, &timer) != 0) continue;  // it has ended
-    const timespec period{.tv_sec = 0, .tv_nsec = kPeriod.count()};
+    const timespec period{.tv_sec = 0, .tv_nsec = kSamplePeriod.count()};
     const itimerspec times{.it_interval = period, .it_value = period};
     timer_settime(timer, 0, &times, nullptr);
     timers_.emplace(thread, timer);

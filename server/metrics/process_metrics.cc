@@ -178,7 +178,7 @@ void AddHeapRows(MetricsRegistry& registry, const Shared<std::vector<double>>& s
                   [](Samples& out) { out.Add({"gcc" __VERSION__}, 1); });
 }
 
-void AddAbsentRows(MetricsRegistry& registry) {
+void AddAbsentGoRows(MetricsRegistry& registry) {
   registry.Add(
       "go_gc_duration_seconds",
       {.type = kSummary,
@@ -209,7 +209,7 @@ void AddProcessMetrics(MetricsRegistry& registry) {
   const Shared<std::vector<double>> stat(StatFields);
   AddKernelRows(registry, stat);
   AddHeapRows(registry, stat);
-  AddAbsentRows(registry);
+  AddAbsentGoRows(registry);
 }
 
 }  // namespace kvorum::server

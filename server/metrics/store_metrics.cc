@@ -126,7 +126,7 @@ void AddDiskRows(MetricsRegistry& registry, const MetricSources& of) {
                          "Time of saving a received database.", kWithTransfer);
 }
 
-void AddAbsentRows(MetricsRegistry& registry) {
+void AddAbsentFeatureRows(MetricsRegistry& registry) {
   registry.Zero("etcd_debugging_store_expires_total", kCounter, "Expired keys of v2.", kNoV2);
   registry.Zero("etcd_debugging_store_watch_requests_total", kCounter, "Watches of v2.", kNoV2);
   registry.Zero("etcd_debugging_store_watchers", kGauge, "Watchers of v2.", kNoV2);
@@ -151,7 +151,7 @@ void AddStoreMetrics(MetricsRegistry& registry, const MetricSources& of) {
   AddCompactionRows(registry, of);
   AddWatchRows(registry, of);
   AddDiskRows(registry, of);
-  AddAbsentRows(registry);
+  AddAbsentFeatureRows(registry);
 }
 
 }  // namespace kvorum::server

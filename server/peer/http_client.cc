@@ -3,11 +3,12 @@
 #include <array>
 #include <utility>
 
+#include "server/peer/http_answer.h"
+
 namespace kvorum::server {
 namespace {
 
-constexpr std::size_t kReadBytes = std::size_t{16} << 10;
-constexpr std::size_t kMaxHeadBytes = std::size_t{64} << 10;
+constexpr std::size_t kAnswerReadBytes = std::size_t{16} << 10;
 
 }  // namespace
 
@@ -18,7 +19,7 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
       : dialer_(dialer),
         max_body_bytes_(max_body_bytes),
         timer_(dialer.loop()),
-        buffer_(kReadBytes) {}
+        buffer_(kAnswerReadBytes) {}
 
   void Ask(const Url& url, ByteChain request, Duration timeout, Done done) {
     request_ = std::move(request);
@@ -61,7 +62,8 @@ class HttpClient::Exchange : public std::enable_shared_from_this<Exchange> {
 
   // The only place that sends a request: each gets here at most once.
   void Write() {
-    parser_ = std::make_unique<rpc::Http1Parser>(rpc::Http1Parser::Kind::kResponse, kMaxHeadBytes);
+    parser_ =
+        std::make_unique<rpc::Http1Parser>(rpc::Http1Parser::Kind::kResponse, kMaxAnswerHeadBytes);
     body_.clear();
     is_writing_ = true;
     socket_->Write(std::exchange(request_, {}),

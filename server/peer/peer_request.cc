@@ -33,7 +33,7 @@ std::string RequestText(const PeerQuestion& question, const Url& url) {
   return text.append("\r\n").append(question.body);
 }
 
-Result<PeerAnswer> AnswerOf(const std::string& url, Result<HttpReceived> received) {
+Result<PeerAnswer> PeerAnswerOf(const std::string& url, Result<HttpReceived> received) {
   if (!received.has_value()) return Fail(Code::kUnavailable, url + ": " + received.error().message);
   return PeerAnswer{.status = received->head.status,
                     .cluster_id = std::string(received->head.Header("x-etcd-cluster-id")),
@@ -153,7 +153,7 @@ void HttpPeerRequester::AskEach(const PeerQuestion& question, const std::vector<
       client.Ask(url, {SharedBytes::Own(std::move(request))}, timeout,
                  [weak = std::weak_ptr(round), text = url.text()](Result<HttpReceived> received) {
                    if (const auto alive = weak.lock(); alive != nullptr)
-                     alive->Tell(text, AnswerOf(text, std::move(received)));
+                     alive->Tell(text, PeerAnswerOf(text, std::move(received)));
                  });
     });
   }

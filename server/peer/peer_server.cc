@@ -12,7 +12,7 @@
 namespace kvorum::server {
 namespace {
 
-constexpr std::size_t kReadBytes = std::size_t{64} << 10;
+constexpr std::size_t kRequestReadBytes = std::size_t{64} << 10;
 // After an answer to a request that was not read to its end: the other end gets this much time, and
 // we read this much from it, to receive the answer before the connection is closed.
 constexpr Duration kLingerTime = std::chrono::seconds(1);
@@ -31,7 +31,10 @@ rpc::HttpResponse AnswerToNonsense(Code code) {
 class PeerServer::Session : public std::enable_shared_from_this<Session> {
  public:
   Session(PeerServer& server, std::unique_ptr<PeerSocket> socket)
-      : server_(&server), socket_(std::move(socket)), timer_(server.loop_), buffer_(kReadBytes) {}
+      : server_(&server),
+        socket_(std::move(socket)),
+        timer_(server.loop_),
+        buffer_(kRequestReadBytes) {}
   ~Session() { ReleaseBody(); }
 
   void Start() {

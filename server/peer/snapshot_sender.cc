@@ -9,6 +9,7 @@
 #include "base/pace.h"
 #include "rpc/http1_parser.h"
 #include "server/messages/member_id.h"
+#include "server/peer/http_answer.h"
 #include "server/peer/peer_socket.h"
 #include "server/peer/stream_codec.h"
 
@@ -22,8 +23,6 @@ constexpr Duration kFinishTimeout = std::chrono::minutes(10);
 // A piece is written at once, and the pace pauses after it: with the least rate, of 1 MiB a second,
 // for less than the five seconds after which etcd closes a connection that brings nothing.
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
-constexpr std::size_t kMaxHeadBytes = std::size_t{64} << 10;
-constexpr std::size_t kMaxRefusalBytes = std::size_t{4} << 10;
 
 SharedBytes ChunkHead(std::size_t size_bytes) {
   std::array<char, 16> digits{};
@@ -46,7 +45,7 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
         timer_(links.loop),
         client_(links.dialer),
         pace_(links.options.snapshot_bytes_per_second),
-        parser_(rpc::Http1Parser::Kind::kResponse, kMaxHeadBytes) {}
+        parser_(rpc::Http1Parser::Kind::kResponse, kMaxAnswerHeadBytes) {}
 
   // Members of ours state a format in each answer. A peer that states none is etcd's.
   void AskForFormat() {

@@ -6,21 +6,20 @@
 #include "base/logging.h"
 #include "rpc/http1_parser.h"
 #include "server/messages/member_id.h"
+#include "server/peer/http_answer.h"
 
 namespace kvorum::server {
 namespace {
 
-constexpr std::size_t kReadBytes = std::size_t{128} << 10;
-constexpr std::size_t kMaxHeadBytes = std::size_t{64} << 10;
-constexpr std::size_t kMaxRefusalBytes = std::size_t{4} << 10;
+constexpr std::size_t kStreamReadBytes = std::size_t{128} << 10;
 
 }  // namespace
 
 struct StreamReader::Connection {
   explicit Connection(StreamReader* reader)
       : owner(reader),
-        parser(rpc::Http1Parser::Kind::kResponse, kMaxHeadBytes),
-        buffer(kReadBytes) {}
+        parser(rpc::Http1Parser::Kind::kResponse, kMaxAnswerHeadBytes),
+        buffer(kStreamReadBytes) {}
 
   StreamReader* owner;  // null once it is closed
   std::string url;
@@ -150,7 +149,7 @@ Result<void> StreamReader::TakeBody(std::string_view bytes) {
     connection.body.clear();
     KV_TRY(const std::size_t used, connection.parser.Put(input, connection.body));
     connection.chunk_rest = input.substr(used);
-    if (connection.chunk_rest.size() > kMaxHeadBytes || connection.parser.done())
+    if (connection.chunk_rest.size() > kMaxAnswerHeadBytes || connection.parser.done())
       return Fail(Code::kUnavailable, "the stream has ended");
     bytes = connection.body;
   }

@@ -19,7 +19,7 @@ constexpr std::size_t kRecordBytes = SSL3_RT_MAX_PLAIN_LENGTH;
 constexpr std::size_t kBatchBytes = std::size_t{256} << 10;
 // The bound of our answers to a peer that sends no plain text, and does not read.
 constexpr std::size_t kMaxAnswers = 2 * kBatchBytes;
-constexpr std::size_t kReadBytes = std::size_t{64} << 10;
+constexpr std::size_t kTlsReadBytes = std::size_t{64} << 10;
 // For the time before the other side has proved anything.
 constexpr std::size_t kShakingReadBytes = std::size_t{4} << 10;
 
@@ -218,7 +218,7 @@ class TlsSocket::Channel : public std::enable_shared_from_this<Channel> {
   void ReadMore() {
     if (std::exchange(is_reading_, true)) return;
     // Everything received is consumed.
-    input_.resize(SSL_is_init_finished(ssl_.get()) == 1 ? kReadBytes : kShakingReadBytes);
+    input_.resize(SSL_is_init_finished(ssl_.get()) == 1 ? kTlsReadBytes : kShakingReadBytes);
     inner_->Read(input_, [self = shared_from_this()](const Result<std::size_t>& bytes) {
       self->is_reading_ = false;
       if (self->is_closed_) return;

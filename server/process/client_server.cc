@@ -16,7 +16,7 @@
 namespace kvorum::server {
 namespace {
 
-constexpr std::chrono::milliseconds kShutdownGrace(700);
+constexpr std::chrono::milliseconds kClientShutdownGrace(700);
 
 std::string_view NameOf(rpc::Traffic traffic) {
   switch (traffic) {
@@ -104,7 +104,7 @@ void ClientServer::TellServing(bool serving, std::string_view reason) {
 
 void ClientServer::Shutdown() {
   health_.SetServing(false);
-  server_->Shutdown(kShutdownGrace);
+  server_->Shutdown(kClientShutdownGrace);
 }
 
 }  // namespace kvorum::server

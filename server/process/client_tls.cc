@@ -15,7 +15,7 @@ bool SameAddress(const Url& a, const Url& b) {
 }
 
 // An empty flag for ciphers means a list without names.
-std::vector<std::string> Names(std::vector<std::string> list) {
+std::vector<std::string> CipherNames(std::vector<std::string> list) {
   if (list.size() == 1 && list.front().empty()) list.clear();
   return list;
 }
@@ -75,7 +75,7 @@ rpc::TlsOptions TlsLimits(const Options& options) {
   rpc::TlsOptions tls;
   tls.min_version = VersionOf(options.tls_min_version);
   tls.max_version = VersionOf(options.tls_max_version);
-  tls.cipher_suites = Names(options.cipher_suites);
+  tls.cipher_suites = CipherNames(options.cipher_suites);
   return tls;
 }
 

@@ -20,7 +20,7 @@ constexpr std::string_view kPut = "/etcdserverpb.KV/Put";
 constexpr std::string_view kWatch = "/etcdserverpb.Watch/Watch";
 constexpr std::string_view kAuthenticate = "/etcdserverpb.Auth/Authenticate";
 
-bool AsksForTls(const Options& options) {
+bool DiscoveryAsksForTls(const Options& options) {
   return !options.discovery_insecure_transport || options.discovery_insecure_skip_tls_verify ||
          !options.discovery_cert.empty() || !options.discovery_key.empty() ||
          !options.discovery_cacert.empty();
@@ -54,7 +54,7 @@ bool IsPassing(const Error& error) { return error.code == Code::kUnavailable; }
 
 Result<std::unique_ptr<DiscoveryClient>> DiscoveryClient::Open(const Options& options) {
   Settings settings;
-  const bool asks_for_tls = AsksForTls(options);
+  const bool asks_for_tls = DiscoveryAsksForTls(options);
   for (const std::string& text : options.discovery_endpoints) {
     auto endpoint = ParseEndpoint(text, asks_for_tls);
     if (!endpoint.has_value())

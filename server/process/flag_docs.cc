@@ -77,13 +77,10 @@ std::string FlagsPage() {
   std::string page =
       "# Flags\n\n"
       "Made from the server's own table; a test compares them, and writes this page anew with\n"
-      "`KVORUM_REWRITE=1 build/asan/bin/settings_test`. What \"no effect\" means stands beside it; "
-      "such "
-      "a\nflag is taken, and a start with another value than the default logs the reason. A key is "
-      "that "
-      "of\n`--config-file`; durations are numbers of nanoseconds there, and lists of URLs are "
-      "texts "
-      "with commas.\n";
+      "`KVORUM_REWRITE=1 build/release/bin/server_settings_test`. What \"no effect\" means stands\n"
+      "beside it; such a flag is taken, and a start with another value than the default logs the\n"
+      "reason. A key is that of `--config-file`; durations are numbers of nanoseconds there, and\n"
+      "lists of URLs are texts with commas.\n";
   std::string_view section;
   for (const Flag& flag : Flags()) {
     if (flag.section != section) {

@@ -19,10 +19,6 @@ ValueProblem ProblemOf(const Result<T>& parsed) {
   return parsed.error().message;
 }
 
-bool IsOneOf(std::string_view text, std::span<const std::string_view> words) {
-  return std::ranges::find(words, text) != words.end();
-}
-
 constexpr auto kClusterStates = std::to_array<std::string_view>({"new", "existing"});
 constexpr auto kDiscoveryFallbacks = std::to_array<std::string_view>({"exit", "proxy"});
 constexpr auto kV2Deprecations = std::to_array<std::string_view>(

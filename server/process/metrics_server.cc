@@ -11,7 +11,7 @@
 namespace kvorum::server {
 namespace {
 
-constexpr std::chrono::milliseconds kShutdownGrace(100);
+constexpr std::chrono::milliseconds kMetricsShutdownGrace(100);
 
 // The loop is not one of those that requests to the replica are collected for.
 rpc::HttpHandler WithoutLoop(rpc::HttpHandler handler) {
@@ -59,7 +59,7 @@ void MetricsServer::Serve() {
 }
 
 void MetricsServer::Shutdown() {
-  if (server_ != nullptr) server_->Shutdown(kShutdownGrace);
+  if (server_ != nullptr) server_->Shutdown(kMetricsShutdownGrace);
 }
 
 }  // namespace kvorum::server

@@ -30,11 +30,6 @@ constexpr Deprecation kDeprecations[] = {
      "--v2-deprecation is deprecated and scheduled for removal in v3.8. The default value is "
      "enforced, ignoring user input."}};
 
-std::vector<std::string> SplitCommas(std::string_view text) {
-  const auto parts = Split(text, ',');
-  return {parts.begin(), parts.end()};
-}
-
 // The lines that a start logs about settings that are old or have no effect.
 void AddWarnings(ParsedCommandLine& parsed) {
   for (const Deprecation& deprecation : kDeprecations) {
@@ -99,8 +94,8 @@ std::int64_t Options::MinLeaseTtlSeconds() const {
 std::string Options::EffectiveInitialCluster() const {
   if (!initial_cluster.empty()) return initial_cluster;
   std::string members;
-  for (const std::string& url : SplitCommas(initial_advertise_peer_urls)) {
-    members += (members.empty() ? "" : ",") + name + "=" + url;
+  for (const std::string_view url : Split(initial_advertise_peer_urls, ',')) {
+    members += (members.empty() ? "" : ",") + name + "=" + std::string(url);
   }
   return members;
 }

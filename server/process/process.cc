@@ -247,9 +247,9 @@ Result<void> Process::Impl::Open() {
     return mvcc::OpenLmdbBackend({.path = path, .quota_bytes = quota_bytes, .readers = readers});
   };
   KV_TRY(local_member, LocalMember::Open(fs, open_backend,
-                                         {.raft = threads.raft,
+                                         {.raft = *threads.raft,
                                           .wal = threads.wal,
-                                          .apply = threads.apply,
+                                          .apply = *threads.apply,
                                           .backend = threads.backend,
                                           .copier = threads.copier},
                                          std::move(instance_options), ExitOnFatal));
@@ -343,7 +343,7 @@ void Process::Impl::Serve() {
 
 void Process::Impl::Supervise() {
   if (std::getenv("NOTIFY_SOCKET") == nullptr) return;
-  std::vector<Executor*> working = {&threads.raft, &threads.apply};
+  std::vector<Executor*> working = {threads.raft.get(), threads.apply.get()};
   rpc::Server& clients = client_server.server();
   for (std::size_t i = 0; i < clients.loop_count(); ++i) working.push_back(&clients.loop(i));
   supervision.emplace(

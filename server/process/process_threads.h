@@ -7,30 +7,33 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "auth/password_workers.h"
 #include "base/executor.h"
+#include "base/failpoint.h"
 
 namespace kvorum::server {
 
-#ifdef KVORUM_FAILPOINTS
 // Runs its tasks on no thread but its own: a failpoint that sleeps in one blocks no other.
 class UnlentThread final : public ThreadExecutor {
  public:
   using ThreadExecutor::ThreadExecutor;
   void Lend(Task task) override { Post(std::move(task)); }
 };
-#endif
+
+// `Shared`, whose tasks also run on the threads that post them, unless a failpoint may sleep there.
+template <class Shared>
+std::unique_ptr<OwnThread> MakeSharedThread(std::string_view name) {
+  if (failpoint::IsControlled()) return std::make_unique<UnlentThread>(name);
+  return std::make_unique<Shared>(name);
+}
 
 struct ProcessThreads {
-#ifdef KVORUM_FAILPOINTS
-  ThreadExecutor raft{"raft"};  // for the same reason
-  UnlentThread apply{"apply"};
-#else
-  CombiningExecutor raft{"raft"};
-  ThreadExecutor apply{"apply"};
-#endif
+  std::unique_ptr<OwnThread> raft = MakeSharedThread<CombiningExecutor>("raft");
+  std::unique_ptr<OwnThread> apply = MakeSharedThread<ThreadExecutor>("apply");
   ThreadExecutor wal{"wal"};
   ThreadExecutor wal_spares{"wal-spares"};
   ThreadExecutor backend{"backend"};
@@ -59,10 +62,10 @@ struct ProcessThreads {
     hasher.Stop();
     digester.Stop();
     watch.Stop();
-    raft.Stop();
+    raft->Stop();
     wal.Stop();
     wal_spares.Stop();
-    apply.Stop();
+    apply->Stop();
     backend.Stop();
     copier.Stop();
   }

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <span>
 #include <string>
 
 #include "base/go_number.h"
+#include "base/words.h"
 
 namespace kvorum::server {
 namespace {
@@ -22,10 +22,6 @@ constexpr std::string_view kNoNumbers[] = {".inf",  ".Inf",  ".INF",  "+.inf", "
                                            "-.inf", "-.Inf", "-.INF", ".nan",  ".NaN",  ".NAN"};
 // Larger whole numbers are written with an exponent.
 constexpr double kMostWhole = 1e21;
-
-bool IsOneOf(std::string_view text, std::span<const std::string_view> words) {
-  return std::ranges::find(words, text) != words.end();
-}
 
 // [-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?
 bool LooksLikeDecimal(std::string_view text) {

@@ -1,7 +1,5 @@
 #include "server/replica/request_id.h"
 
-#include <optional>
-
 #include "server/messages/internal_request.h"
 
 namespace kvorum::server {
@@ -10,8 +8,9 @@ namespace {
 // More ids than a process uses between two of its own entries in the log.
 constexpr std::uint64_t kUnseenIds = std::uint64_t{1} << 32;
 
-// nullopt if nobody can have waited for the entry; whether it can be applied is not checked here.
-std::optional<std::uint64_t> IdOf(const raft::Entry& entry) {
+}  // namespace
+
+std::optional<std::uint64_t> RequestIdOf(const raft::Entry& entry) {
   switch (entry.type) {
     case raft::EntryType::kNormal: {
       const auto request = DecodeInternalRequest(entry.data.view());
@@ -29,13 +28,11 @@ std::optional<std::uint64_t> IdOf(const raft::Entry& entry) {
   return std::nullopt;
 }
 
-}  // namespace
-
 void RequestIdSource::GoOnBehind(std::span<const raft::Entry> entries) {
   const std::uint64_t by_time = suffix_.load(std::memory_order_relaxed);
   std::uint64_t next = by_time;
   for (const raft::Entry& entry : entries) {
-    const std::optional<std::uint64_t> id = IdOf(entry);
+    const std::optional<std::uint64_t> id = RequestIdOf(entry);
     if (!id.has_value() || (*id & ~kSuffixMask) != prefix_) continue;
     // The time still counts: an earlier process may have found the same log, and its proposals may
     // be in the logs of others only.

@@ -11,11 +11,16 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "proto/raft_types.h"
 
 namespace kvorum::server {
+
+// The id of the request in an entry; changes of the configuration carry one, too. nullopt if nobody
+// can have waited for the entry; whether it can be applied is not checked here.
+std::optional<std::uint64_t> RequestIdOf(const raft::Entry& entry);
 
 class RequestIdSource {
  public:

@@ -3,30 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/messages/internal_request.h"
+#include "server/replica/request_id.h"
 
 namespace kvorum::server {
 namespace {
 
 // Ids of one member differ mostly in their low bits, those of two members in their high ones.
 constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15;
-
-// Configuration changes carry the id of their request, too.
-std::uint64_t IdOf(const raft::Entry& entry) {
-  switch (entry.type) {
-    case raft::EntryType::kNormal: {
-      const auto request = DecodeInternalRequest(entry.data.view());
-      return request.has_value() ? request->id : 0;
-    }
-    case raft::EntryType::kConfChange: {
-      const auto change = raft::DecodeConfChange(entry.data);
-      return change.has_value() ? change->id : 0;
-    }
-    case raft::EntryType::kConfChangeV2:
-      break;  // has none
-  }
-  return 0;
-}
 
 }  // namespace
 
@@ -56,7 +39,7 @@ std::vector<std::uint64_t> TakenProposals::DropKnown(std::vector<raft::Entry>& e
   std::vector<std::uint64_t> ids;
   ids.reserve(entries.size());
   std::erase_if(entries, [&](const raft::Entry& entry) {
-    const std::uint64_t id = IdOf(entry);
+    const std::uint64_t id = RequestIdOf(entry).value_or(0);
     if (id != 0 && IsKnown(id)) return true;
     ids.push_back(id);
     return false;

@@ -21,8 +21,6 @@
 namespace kvorum::server {
 namespace {
 
-constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
-
 Connections ConnectionsOf(const ServiceContext& context) {
   return {.self = context.member_id,
           .transport = context.transport,
@@ -30,9 +28,9 @@ Connections ConnectionsOf(const ServiceContext& context) {
 }
 
 // Answers with the members after a change.
-class ChangeWaiter final : public Waiter {
+class MembersWaiter final : public Waiter {
  public:
-  explicit ChangeWaiter(ClusterService::MembersCallback callback)
+  explicit MembersWaiter(ClusterService::MembersCallback callback)
       : callback_(std::move(callback)) {}
   void Applied(ApplyResult result) override {
     if (!result.value.has_value()) return callback_(std::unexpected(result.value.error()));
@@ -75,8 +73,7 @@ void ClusterService::MemberAdd(const rpc::CallContext& call, Received<MemberRequ
   Member member;
   for (const Url& url : *urls) member.peer_urls.push_back(url.text());
   // No token: the time distinguishes members with the same URLs.
-  member.id = ComputeMemberId(member.peer_urls, "",
-                              context_.replica->clock().WallNanos() / kNanosPerSecond);
+  member.id = ComputeMemberId(member.peer_urls, "", context_.replica->clock().WallSeconds());
   member.is_learner = addition.request.is_learner;
   if (context_.limits.strict_reconfig_check) {
     if (auto strict = CheckStrictAdd(*context_.membership->View(), member, ConnectionsOf(context_));
@@ -195,7 +192,7 @@ void ClusterService::Change(rpc::Loop* loop, const MemberChange& change, TimePoi
       loop, Proposal{.id = id,
                      .data = SharedBytes::Own(raft::Encode(EncodeMemberChange(id, change))),
                      .deadline = deadline,
-                     .waiter = std::make_unique<ChangeWaiter>(std::move(callback)),
+                     .waiter = std::make_unique<MembersWaiter>(std::move(callback)),
                      .type = raft::EntryType::kConfChange});
 }
 

@@ -15,9 +15,9 @@ namespace {
 
 using Answered = std::move_only_function<void(Result<void>)>;
 
-class ChangeWaiter final : public Waiter {
+class DowngradeWaiter final : public Waiter {
  public:
-  explicit ChangeWaiter(Answered answered) : answered_(std::move(answered)) {}
+  explicit DowngradeWaiter(Answered answered) : answered_(std::move(answered)) {}
   void Applied(ApplyResult result) override {
     if (!result.value.has_value()) return answered_(std::unexpected(result.value.error()));
     answered_({});
@@ -82,7 +82,7 @@ void DowngradeService::Change(rpc::Loop* loop, const DowngradeInfo& to, Reply<st
     Answer(reply);
   };
   context_.Propose(loop, RequestKind::kDowngradeInfoSet, EncodeDowngradeEntry(to),
-                   std::make_unique<ChangeWaiter>(std::move(answered)),
+                   std::make_unique<DowngradeWaiter>(std::move(answered)),
                    context_.limits.request_timeout);
 }
 

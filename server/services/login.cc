@@ -13,11 +13,6 @@
 #include "server/replica/replica.h"
 
 namespace kvorum::server {
-namespace {
-
-constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
-
-}  // namespace
 
 struct Login::Attempt {
   std::string remote;
@@ -131,7 +126,7 @@ void Login::Sign(std::unique_ptr<Attempt> attempt, raft::Term term, const LoginR
   context_.executors.readers->Post([this, term, revision = result.revision,
                                     auth_revision = result.auth_revision,
                                     attempt = std::move(attempt)]() mutable {
-    const std::int64_t now_s = context_.replica->clock().WallNanos() / kNanosPerSecond;
+    const std::int64_t now_s = context_.replica->clock().WallSeconds();
     auto token = parts_.jwt->Sign(attempt->name, auth_revision, now_s);
     if (!token.has_value()) return attempt->reply.Fail(token.error());
     attempt->reply.Send(context_.Header(revision, term), *std::move(token));

@@ -12,7 +12,7 @@
 namespace kvorum::server {
 namespace {
 
-constexpr unsigned kOk = 200;
+constexpr unsigned kPromoted = 200;
 constexpr unsigned kInternalError = 500;
 constexpr Duration kRetry = std::chrono::milliseconds(100);
 
@@ -79,7 +79,7 @@ void PromoteForwarder::Try(raft::MemberId id, TimePoint deadline, Callback callb
         KV_WARN("failed to reach the leader", {"error", answer.error().message});
         continue;
       }
-      if (answer->status == kOk) {
+      if (answer->status == kPromoted) {
         auto members = DecodeMembersJson(answer->body);
         if (!members.has_value()) return callback(std::unexpected(std::move(members).error()));
         MembershipView result;

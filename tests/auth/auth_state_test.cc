@@ -11,7 +11,7 @@
 namespace kvorum::auth {
 namespace {
 
-constexpr std::string_view kOpen{"\0", 1};
+constexpr std::string_view kOpenEnd{"\0", 1};
 
 class AuthStateTest : public StoreFixture {
  protected:
@@ -47,7 +47,7 @@ TEST_F(AuthStateTest, AUserMayDoWhatItsRolesSay) {
   ExpectOk(state()->CheckWrite(Now("ann"), "b", "d"));
   Expect(state()->CheckRead(Now("ann"), "c", ""), kErrPermissionDenied);
   Expect(state()->CheckWrite(Now("ann"), "a", ""), kErrPermissionDenied);
-  Expect(state()->CheckRead(Now("ann"), "a", kOpen), kErrPermissionDenied);
+  Expect(state()->CheckRead(Now("ann"), "a", kOpenEnd), kErrPermissionDenied);
 }
 
 TEST_F(AuthStateTest, RolesOfAUserAddUp) {
@@ -76,11 +76,11 @@ TEST_F(AuthStateTest, APermissionCountsFromItsGrantToItsRevocation) {
 TEST_F(AuthStateTest, RootMayDoEverything) {
   SetUpAnn();
   ExpectOk(state()->CheckAdmin(Now("root")));
-  ExpectOk(state()->CheckRead(Now("root"), std::string_view("\0", 1), kOpen));
+  ExpectOk(state()->CheckRead(Now("root"), std::string_view("\0", 1), kOpenEnd));
   ExpectOk(state()->CheckWrite(Now("root"), "z", "a"));
   Do(store_.GrantRole("ann", "root"));
   ExpectOk(state()->CheckAdmin(Now("ann")));
-  ExpectOk(state()->CheckWrite(Now("ann"), "x", kOpen));
+  ExpectOk(state()->CheckWrite(Now("ann"), "x", kOpenEnd));
 }
 
 TEST_F(AuthStateTest, ARoleOfAnyOtherNameIsNotRoot) {

@@ -15,7 +15,7 @@ namespace kvorum::auth {
 namespace {
 
 // A user's permissions, and the revision at which they last changed, computed the plain way.
-class Model {
+class StoreModel {
  public:
   using Permissions = std::vector<Permission>;
 
@@ -40,7 +40,7 @@ class Model {
     });
   }
   // Updates all users.
-  void AfterChange(std::uint64_t revision, const Model& before) {
+  void AfterChange(std::uint64_t revision, const StoreModel& before) {
     for (auto& [name, user] : users_) {
       const auto old = before.users_.find(name);
       const bool changed = old == before.users_.end() || old->second.roles != user.roles ||
@@ -75,7 +75,7 @@ class AuthStorePropertyTest : public StoreFixture {
     const std::string role = Pick(rng, {"r", "s", "t", "root"});
     const Permission permission{static_cast<PermissionType>(rng.Below(3)), Pick(rng, kKeys),
                                 Pick(rng, {"", "c", "d", std::string(1, '\0')})};
-    const Model before = model_;
+    const StoreModel before = model_;
     const std::uint64_t revision = state()->revision();
     const Result<Change> change = Apply(rng, user, role, permission);
     if (!change) {
@@ -170,7 +170,7 @@ class AuthStorePropertyTest : public StoreFixture {
   }
 
   static inline const std::vector<std::string> kKeys = {"a", "b", "c", "d", "e"};
-  Model model_;
+  StoreModel model_;
 };
 
 TEST_F(AuthStorePropertyTest, RandomChangesAgreeWithTheModelAndWithTheRecords) {

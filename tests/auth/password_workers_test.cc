@@ -143,22 +143,22 @@ class HeldWorkers {
   PasswordWorkers workers_;
 };
 
-using Names = std::vector<std::string>;
+using JobNames = std::vector<std::string>;
 
 TEST(PasswordWorkersTest, PastTheBoundAJobIsRefused) {
   HeldWorkers workers(3);
   for (const char* name : {"1", "2", "3", "4"}) workers.Submit(Hash("p"), name);
-  EXPECT_EQ(workers.refused(), Names{"4"});
-  EXPECT_EQ(workers.Done(), (Names{"1", "2", "3"}));
+  EXPECT_EQ(workers.refused(), JobNames{"4"});
+  EXPECT_EQ(workers.Done(), (JobNames{"1", "2", "3"}));
 }
 
 TEST(PasswordWorkersTest, WhatIsToBeHashedHasPlacesOfItsOwnAndGoesFirst) {
   HeldWorkers workers(3);
   for (const char* name : {"1", "2", "3", "4"}) workers.Submit(Verify("p", "no hash"), name);
-  EXPECT_EQ(workers.refused(), Names{"4"});
+  EXPECT_EQ(workers.refused(), JobNames{"4"});
   workers.Submit(Hash("p"), "hashed");
-  EXPECT_EQ(workers.refused(), Names{"4"});
-  EXPECT_EQ(workers.Done(), (Names{"hashed", "1", "2", "3"}));
+  EXPECT_EQ(workers.refused(), JobNames{"4"});
+  EXPECT_EQ(workers.Done(), (JobNames{"hashed", "1", "2", "3"}));
 }
 
 // Strangers who try passwords neither fill the queue for others nor hold them up.
@@ -172,12 +172,12 @@ TEST(PasswordWorkersTest, WhoAsksForMuchKeepsNobodyOut) {
   for (int i = 0; i < 100; ++i) ask("flood " + std::to_string(i), {.address = 1, .user = 1});
   ask("same host, other user", {.address = 1, .user = 2});
   ask("same user, other host", {.address = 2, .user = 1});
-  const Names refused = workers.refused();
+  const JobNames refused = workers.refused();
   EXPECT_EQ(refused.size(), 100 - 6U);
-  const Names done = workers.Done();
+  const JobNames done = workers.Done();
   ASSERT_EQ(done.size(), 8U);
-  EXPECT_EQ(Names(done.begin(), done.begin() + 4),
-            (Names{"flood 0", "same user, other host", "same host, other user", "flood 1"}));
+  EXPECT_EQ(JobNames(done.begin(), done.begin() + 4),
+            (JobNames{"flood 0", "same user, other host", "same host, other user", "flood 1"}));
 }
 
 TEST(PasswordWorkersTest, WhatWaitsAtTheEndIsDropped) {

@@ -37,9 +37,9 @@ bool IsIn(std::string_view word, std::string_view key, std::string_view range_en
   return word >= key && word < range_end;
 }
 
-class Model {
+class PermissionModel {
  public:
-  explicit Model(const std::vector<Permission>& permissions, const Words& universe)
+  explicit PermissionModel(const std::vector<Permission>& permissions, const Words& universe)
       : universe_(universe) {
     for (const std::string& word : universe) {
       for (const Permission& permission : permissions) {
@@ -88,7 +88,7 @@ TEST(PermissionSetPropertyTest, AgreesWithKeyByKey) {
     std::vector<const Permission*> pointers;
     for (const Permission& permission : permissions) pointers.push_back(&permission);
     const PermissionSet set(pointers);
-    const Model model(permissions, universe);
+    const PermissionModel model(permissions, universe);
     for (const std::string& key : ends) {
       for (const std::string& range_end : ends) {
         if (range_end != std::string(1, '\0') && range_end <= key) {  // names no key

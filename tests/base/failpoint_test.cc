@@ -1,13 +1,9 @@
-// The failpoints' terms, registry and HTTP control. Built into every test build; empty where
-// failpoints are compiled out.
+// The failpoints' terms, registry and HTTP control.
 #include "base/failpoint.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#ifdef KVORUM_FAILPOINTS
-
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -17,6 +13,7 @@
 #include <future>
 #include <thread>
 
+#include "base/failpoint_control.h"
 #include "base/failpoint_term.h"
 #include "tests/eventually.h"
 
@@ -303,5 +300,3 @@ TEST(FailpointEnvironmentTest, StartsAsTheEnvironmentSays) {
 
 }  // namespace
 }  // namespace kvorum::failpoint
-
-#endif

@@ -36,7 +36,7 @@ std::string Golden(const std::string& name) {
   return image;
 }
 
-std::string NumberedKey(int number) {
+std::string GoldenKey(int number) {
   const std::string digits = std::to_string(number);
   return "key " + std::string(3 - digits.size(), '0') + digits;
 }
@@ -61,7 +61,7 @@ TEST_P(BboltGolden, PassesTheCheck) {
 TEST_P(BboltGolden, HoldsWhatWasPut) {
   Records keys = {{"last", ""}};
   for (int i = 0; i < 60; ++i)
-    if (i < 10 || i >= 40) keys[NumberedKey(i)] = std::string(static_cast<std::size_t>(i), 'v');
+    if (i < 10 || i >= 40) keys[GoldenKey(i)] = std::string(static_cast<std::size_t>(i), 'v');
   const Content content = {{"empty", {}},
                            {"key", keys},
                            {"nested", {{"inner", ""}, {"large inner", ""}, {"plain", "value"}}}};

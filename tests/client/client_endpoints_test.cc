@@ -20,7 +20,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 const grpc::Status kNoLeader(grpc::UNAVAILABLE, "etcdserver: no leader");
-const grpc::Status kGone(grpc::UNAVAILABLE, "Socket closed");
+const grpc::Status kSocketClosed(grpc::UNAVAILABLE, "Socket closed");
 
 // Calls until each of the members has answered, and so is connected.
 void ConnectAll(Client& client, const std::vector<FakeMember*>& members) {
@@ -69,7 +69,7 @@ TEST_F(ThreeMembers, AReadThatIsNotAnsweredGoesToEachInTurn) {
 }
 
 TEST_F(ThreeMembers, AWriteThatMayHaveBeenAppliedGoesNowhereElse) {
-  for (FakeMember* member : members_) member->Answer({kGone});
+  for (FakeMember* member : members_) member->Answer({kSocketClosed});
   const auto response = client_->Put({}, Soon());
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error(), (Error{Code::kUnavailable, "Socket closed"}));

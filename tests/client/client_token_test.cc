@@ -16,9 +16,9 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const grpc::Status kInvalidToken(grpc::UNAUTHENTICATED, "etcdserver: invalid auth token");
-const grpc::Status kOldRevision(grpc::INVALID_ARGUMENT,
-                                "etcdserver: revision of auth store is old");
+const grpc::Status kInvalidTokenStatus(grpc::UNAUTHENTICATED, "etcdserver: invalid auth token");
+const grpc::Status kOldRevisionStatus(grpc::INVALID_ARGUMENT,
+                                      "etcdserver: revision of auth store is old");
 const grpc::Status kWrongPassword(grpc::INVALID_ARGUMENT,
                                   "etcdserver: authentication failed, invalid user ID or password");
 const grpc::Status kNotEnabled(grpc::FAILED_PRECONDITION,
@@ -49,7 +49,7 @@ TEST(ClientTokenTest, WhoGivesNoPasswordDoesNotLogIn) {
 }
 
 TEST(ClientTokenTest, ARefusedTokenIsRenewedForReadsAndWrites) {
-  for (const grpc::Status& refusal : {kInvalidToken, kOldRevision}) {
+  for (const grpc::Status& refusal : {kInvalidTokenStatus, kOldRevisionStatus}) {
     FakeMember member;
     const auto client = LogInAt(member);
     member.RequireToken(refusal);
@@ -102,10 +102,10 @@ TEST(ClientTokenTest, AChangedPasswordIsNoFloodOfLogIns) {
 TEST(ClientTokenTest, ATokenThatIsRefusedHoweverNewItIsEndsTheCall) {
   FakeMember member;
   const auto client = LogInAt(member);
-  member.Answer(std::vector<grpc::Status>(100, kInvalidToken));
+  member.Answer(std::vector<grpc::Status>(100, kInvalidTokenStatus));
   const auto response = client->Put({}, Soon());
   ASSERT_FALSE(response);
-  EXPECT_EQ(response.error(), (Error{Code::kUnauthenticated, kInvalidToken.error_message()}));
+  EXPECT_EQ(response.error(), (Error{Code::kUnauthenticated, kInvalidTokenStatus.error_message()}));
   EXPECT_EQ(member.calls(), 6);
   EXPECT_EQ(member.logins(), 6);
 }
@@ -144,7 +144,7 @@ TEST(ClientTokenTest, AGivenTokenIsShownAndNeverRenewed) {
   ASSERT_TRUE(client);
   ASSERT_TRUE((*client)->Put({}, Soon()));
   EXPECT_EQ(member.Metadata("token"), "a.b.c");
-  member.Answer({kInvalidToken});
+  member.Answer({kInvalidTokenStatus});
   EXPECT_EQ((*client)->Put({}, Soon()).error().code, Code::kUnauthenticated);
   EXPECT_EQ(member.logins(), 0);
 }
@@ -303,7 +303,7 @@ TEST(ClientTokenTest, AWatchWhoseTokenExpiresInTheMiddleGoesOnAfterTheLastEvent)
                       WriteEvent(stream, 5);
                       WriteEvent(stream, 6);
                       member.RequireToken();
-                      return kInvalidToken;
+                      return kInvalidTokenStatus;
                     },
                     [&](const auto& create, Stream* stream) {
                       began_again_at = create.start_revision();
@@ -376,10 +376,11 @@ TEST(ClientTokenTest, AWatchEndsWhenNoNewTokenCanBeHad) {
 TEST(ClientTokenTest, AWatchEndsWhenNoTokenIsNewEnough) {
   FakeMember member;
   const auto client = LogInAt(member);
-  member.Answer(std::vector<grpc::Status>(100, kInvalidToken));
+  member.Answer(std::vector<grpc::Status>(100, kInvalidTokenStatus));
   const Watched seen = WatchUntil(*client, 1);
   ASSERT_FALSE(seen.ended);
-  EXPECT_EQ(seen.ended.error(), (Error{Code::kUnauthenticated, kInvalidToken.error_message()}));
+  EXPECT_EQ(seen.ended.error(),
+            (Error{Code::kUnauthenticated, kInvalidTokenStatus.error_message()}));
   EXPECT_EQ(member.logins(), 6);
 }
 

@@ -34,7 +34,7 @@ void CompareText(std::string_view what, const std::string& ours, const std::stri
   lines.push_back(std::string(what) + ": ours \"" + ours + "\", peer \"" + peer + "\"");
 }
 
-std::string Text(const std::multimap<std::string, std::string>& trailers) {
+std::string TrailersText(const std::multimap<std::string, std::string>& trailers) {
   std::string text;
   for (const auto& [name, value] : trailers)
     text.append(name).append("=").append(value).append(";");
@@ -92,7 +92,7 @@ std::vector<std::string> Differences(const Answer& ours, const Answer& peer) {
   CompareText("code", std::to_string(ours.code), std::to_string(peer.code), lines);
   CompareText("text", ours.text, peer.text, lines);
   CompareText("details", Hex(ours.details), Hex(peer.details), lines);
-  CompareText("trailers", Text(ours.trailers), Text(peer.trailers), lines);
+  CompareText("trailers", TrailersText(ours.trailers), TrailersText(peer.trailers), lines);
   CompareMessages(*ours.response, *peer.response, lines);
   return lines;
 }

@@ -16,15 +16,15 @@
 namespace kvorum::differential {
 namespace {
 
-constexpr int kBlock = 64;
-constexpr int kFirst = 157 * kBlock;
+constexpr int kPortsPerBlock = 64;
+constexpr int kFirst = 157 * kPortsPerBlock;
 constexpr int kEnd = 32768;
 
 // Above the last one: where the kernel's own begin.
 int End() {
   int begin = kEnd;
   std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> begin;
-  return std::max(kFirst + kBlock, std::min(kEnd, begin));
+  return std::max(kFirst + kPortsPerBlock, std::min(kEnd, begin));
 }
 
 // The abstract socket of that name stays open until the process ends.
@@ -55,11 +55,12 @@ bool IsFree(int port) {
 
 std::vector<int> TakeBlock() {
   std::vector<int> firsts;
-  for (int first = kFirst; first + kBlock <= End(); first += kBlock) firsts.push_back(first);
+  for (int first = kFirst; first + kPortsPerBlock <= End(); first += kPortsPerBlock)
+    firsts.push_back(first);
   std::ranges::shuffle(firsts, std::random_device());
   const auto first = std::ranges::find_if(firsts, KeepBlock);
   if (first == firsts.end()) return {};
-  std::vector<int> ports(kBlock);
+  std::vector<int> ports(kPortsPerBlock);
   std::iota(ports.begin(), ports.end(), *first);
   return ports;
 }

@@ -28,7 +28,7 @@ std::string Json(const Request& request) {
   return printed.ok() ? json : "{}";
 }
 
-int Main(std::uint64_t seed) {
+int PrintRequests(std::uint64_t seed) {
   RequestStream stream(seed);
   std::int64_t newest = 0;
   std::int64_t compacted = 0;
@@ -53,5 +53,5 @@ int main(int argc, char** argv) {
     std::fputs("usage: kvorum_differential_requests SEED\n", stderr);
     return 2;
   }
-  return kvorum::differential::Main(seed);
+  return kvorum::differential::PrintRequests(seed);
 }

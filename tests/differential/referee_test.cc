@@ -263,7 +263,7 @@ TEST_F(TwoReasonsTest, OldPeersLookAtPutsBeforeRanges) {
   EXPECT_FALSE(Allowed("3.7.1", kFuture, kLease));
 }
 
-std::string Text(std::uint64_t seed) {
+std::string StreamText(std::uint64_t seed) {
   RequestStream stream(seed);
   stream.Observe(500, 100);
   std::string text;
@@ -272,12 +272,12 @@ std::string Text(std::uint64_t seed) {
 }
 
 TEST(RequestStreamTest, ASeedMakesTheSameStreamAgain) {
-  EXPECT_EQ(Text(1), Text(1));
-  EXPECT_NE(Text(1), Text(2));
+  EXPECT_EQ(StreamText(1), StreamText(1));
+  EXPECT_NE(StreamText(1), StreamText(2));
 }
 
 template <class Predicate>
-bool AnyOp(const etcdserverpb::TxnRequest& txn, Predicate predicate) {
+bool AnyDirectOp(const etcdserverpb::TxnRequest& txn, Predicate predicate) {
   for (const auto* branch : {&txn.success(), &txn.failure()}) {
     for (const etcdserverpb::RequestOp& op : *branch) {
       if (predicate(op)) return true;
@@ -287,14 +287,14 @@ bool AnyOp(const etcdserverpb::TxnRequest& txn, Predicate predicate) {
 }
 
 bool IgnoresSomething(const etcdserverpb::TxnRequest& txn) {
-  return AnyOp(txn, [](const etcdserverpb::RequestOp& op) {
+  return AnyDirectOp(txn, [](const etcdserverpb::RequestOp& op) {
     return op.request_put().ignore_value() || op.request_put().ignore_lease() ||
            IgnoresSomething(op.request_txn());
   });
 }
 
 bool HasOddDelete(const etcdserverpb::TxnRequest& txn) {
-  return AnyOp(txn, [](const etcdserverpb::RequestOp& op) {
+  return AnyDirectOp(txn, [](const etcdserverpb::RequestOp& op) {
     const auto& del = op.request_delete_range();
     // Without a key it is refused.
     const bool is_odd =

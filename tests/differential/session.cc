@@ -22,7 +22,7 @@ using etcdserverpb::RangeResponse;
 
 constexpr int kPhases = 8;
 // Requests that are sent before their answers are compared.
-constexpr std::size_t kBlock = 128;
+constexpr std::size_t kRequestsPerExchange = 128;
 constexpr int kOldRevisions = 12;
 // A session of fewer requests need not have met everything.
 constexpr std::int64_t kRequestsThatMeetEverything = 50'000;
@@ -44,13 +44,13 @@ constexpr std::string_view kErrorsToMeet[] = {
     "grpc: received message larger than max",
 };
 
-Request Put(std::string key) {
+Request PutOfKey(std::string key) {
   PutRequest request;
   request.set_key(std::move(key));
   return request;
 }
 
-Request Delete(std::string key) {
+Request DeleteOfKey(std::string key) {
   DeleteRangeRequest request;
   request.set_key(std::move(key));
   return request;
@@ -110,7 +110,7 @@ Result<void> Session::Start() {
 Result<void> Session::RunPhase(int phase) {
   const std::int64_t end = options_.requests * phase / kPhases;
   while (sent_ < end) {
-    KV_RETURN_IF_ERROR(Exchange(stream_.Next(kBlock)));
+    KV_RETURN_IF_ERROR(Exchange(stream_.Next(kRequestsPerExchange)));
   }
   KV_RETURN_IF_ERROR(CompareStores());
   KV_RETURN_IF_ERROR(CompactStepwise());
@@ -189,9 +189,9 @@ Result<void> Session::CompareHashes() {
 
 Result<void> Session::CompactStepwise() {
   const std::int64_t before = newest_;
-  KV_RETURN_IF_ERROR(
-      Exchange(std::vector<Request>{Put("step/1"), Put("step/2"), Delete("step/1"), Put("step/1"),
-                                    Delete("step/2"), Put("step/2"), Delete("step/1")}));
+  KV_RETURN_IF_ERROR(Exchange(std::vector<Request>{
+      PutOfKey("step/1"), PutOfKey("step/2"), DeleteOfKey("step/1"), PutOfKey("step/1"),
+      DeleteOfKey("step/2"), PutOfKey("step/2"), DeleteOfKey("step/1")}));
   // A tombstone counts differently as the compacted revision and as the one compacted before.
   for (std::int64_t revision = before + 1; revision <= newest_; ++revision)
     KV_RETURN_IF_ERROR(CompareHashThroughCompaction(revision));

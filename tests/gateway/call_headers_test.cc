@@ -7,7 +7,7 @@ namespace {
 
 using std::string_literals::operator""s;
 
-Error Read(rpc::CallContext& call, std::vector<rpc::HttpHeader> headers) {
+Error ReadHeaders(rpc::CallContext& call, std::vector<rpc::HttpHeader> headers) {
   rpc::HttpRequest request;
   request.headers = std::move(headers);
   const auto read = ReadCallHeaders(request, call);
@@ -16,16 +16,16 @@ Error Read(rpc::CallContext& call, std::vector<rpc::HttpHeader> headers) {
 
 TEST(CallHeadersTest, MetadataHasItsPrefix) {
   rpc::CallContext call;
-  EXPECT_EQ(Read(call, {{"grpc-metadata-hasleader", "true"},
-                        {"authorization", "token"},
-                        {"host", "x"},
-                        {"cookie", "y"},
-                        {"grpc-metadata-", "empty"},
-                        {"grpc-metadata-bad name", "z"},
-                        {"grpc-metadata-text", "caf\xc3\xa9"},
-                        {"grpc-metadata-content-type", "w"},
-                        {"grpc-metadata-x-bin", "AAE="},
-                        {"grpc-metadata-y-bin", "AAE"}})
+  EXPECT_EQ(ReadHeaders(call, {{"grpc-metadata-hasleader", "true"},
+                               {"authorization", "token"},
+                               {"host", "x"},
+                               {"cookie", "y"},
+                               {"grpc-metadata-", "empty"},
+                               {"grpc-metadata-bad name", "z"},
+                               {"grpc-metadata-text", "caf\xc3\xa9"},
+                               {"grpc-metadata-content-type", "w"},
+                               {"grpc-metadata-x-bin", "AAE="},
+                               {"grpc-metadata-y-bin", "AAE"}})
                 .code,
             Code::kOk);
   std::string all;
@@ -37,20 +37,21 @@ TEST(CallHeadersTest, MetadataHasItsPrefix) {
 
 TEST(CallHeadersTest, AsManyHeadersAsFitARequestAreMetadata) {
   rpc::CallContext call;
-  EXPECT_EQ(Read(call, std::vector<rpc::HttpHeader>(4'000, {"authorization", ""})).code, Code::kOk);
+  EXPECT_EQ(ReadHeaders(call, std::vector<rpc::HttpHeader>(4'000, {"authorization", ""})).code,
+            Code::kOk);
   EXPECT_EQ(call.MetadataValues("authorization").size(), 4'000);
 }
 
 TEST(CallHeadersTest, ABinaryValueMustBeBase64) {
   rpc::CallContext call;
-  EXPECT_EQ(Read(call, {{"grpc-metadata-x-bin", "A!"}}).message,
+  EXPECT_EQ(ReadHeaders(call, {{"grpc-metadata-x-bin", "A!"}}).message,
             "invalid binary header Grpc-Metadata-X-Bin: illegal base64 data at input byte 1");
 }
 
 TEST(CallHeadersTest, TimeLimitsHaveUnits) {
   const auto seconds = [](std::string value) {
     rpc::CallContext call;
-    if (Read(call, {{"grpc-timeout", std::move(value)}}).code != Code::kOk) return -1.0;
+    if (ReadHeaders(call, {{"grpc-timeout", std::move(value)}}).code != Code::kOk) return -1.0;
     if (!call.deadline()) return 0.0;
     return std::chrono::duration<double>(*call.deadline() - call.started()).count();
   };

@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-const std::string kValue(100, 'v');
+const std::string kHundredBytes(100, 'v');
 // The room of a row with a one-letter key and this value, and the number of rows that a limit
 // admits.
 constexpr std::size_t kRowBytes = 3 + 102 + 6 + RowBuffer::kBytesBesideRow;
@@ -25,7 +25,7 @@ AnswerRoom Unwanted() {
 class AnswerRoomTest : public StoreTest {
  protected:
   AnswerRoomTest() {
-    for (const char* key : {"a", "b", "c"}) Put(key, kValue);
+    for (const char* key : {"a", "b", "c"}) Put(key, kHundredBytes);
   }
   Result<TxnResult> TryTxn(const TxnRequest& request, AnswerRoom& room) {
     WriteTxn txn = store->Begin(room);
@@ -103,12 +103,14 @@ TEST_F(AnswerRoomTest, AllOperationsOfATxnShareTheRoom) {
   AnswerRoom enough(3 * kRowBytes);
   TxnRequest nested = mvcc::Txn(List(Get("c"), mvcc::Put("x", "1")));
   const TxnResult result =
-      Txn(mvcc::Txn(List(Get("a"), WithPrevKv(mvcc::Put("b", kValue)), std::move(nested))), enough);
+      Txn(mvcc::Txn(List(Get("a"), WithPrevKv(mvcc::Put("b", kHundredBytes)), std::move(nested))),
+          enough);
   EXPECT_FALSE(enough.is_exceeded());
   EXPECT_THAT(RowsOf(result, 0), ElementsAre("a"));
   AnswerRoom little(3 * kRowBytes);
   TxnRequest more = mvcc::Txn(List(Get("c"), Get("a"), mvcc::Put("x", "2")));
-  Txn(mvcc::Txn(List(Get("a"), WithPrevKv(mvcc::Put("b", kValue)), std::move(more))), little);
+  Txn(mvcc::Txn(List(Get("a"), WithPrevKv(mvcc::Put("b", kHundredBytes)), std::move(more))),
+      little);
   EXPECT_TRUE(little.is_exceeded());
   EXPECT_THAT(Rows(Get("x")), ElementsAre("x=2 c5 m6 v2"));
 }

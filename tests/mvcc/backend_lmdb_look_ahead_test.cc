@@ -35,7 +35,9 @@ using lmdb_pages::PageHeader;
 
 constexpr std::size_t kPageBytes = 4096;
 
-std::string KeyOf(std::int64_t main) { return "\x7f" + std::string(RevisionKey({main, 0}).view()); }
+std::string LmdbKeyOf(std::int64_t main) {
+  return "\x7f" + std::string(RevisionKey({main, 0}).view());
+}
 
 // Between pages that nobody may touch.
 class Image {
@@ -97,13 +99,13 @@ class LmdbLookAheadTest : public testing::Test {
       for (int i = 0; i < 600; ++i) {
         main_ += 2;
         batch.Append({main_, 0}, std::string(rng.Below(rng.OneIn(50) ? 9000 : 500), 'v'));
-        keys_.push_back(KeyOf(main_));
-        absent_.push_back(KeyOf(main_ - 1));
+        keys_.push_back(LmdbKeyOf(main_));
+        absent_.push_back(LmdbKeyOf(main_ - 1));
       }
       batch.Put(Bucket::kAuthUsers, "user", std::string(100, 'u'));
       Commit(*backend, batch);
     }
-    absent_.push_back(KeyOf(main_ + 1));
+    absent_.push_back(LmdbKeyOf(main_ + 1));
     absent_.emplace_back();
     Shuffle(rng, keys_);
     std::ifstream file(world_.path, std::ios::binary);

@@ -27,7 +27,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/failpoint.h"
+#include "base/failpoint_control.h"
 #include "base/rng.h"
 #include "mvcc/backend.h"
 #include "tests/mvcc/backend_worlds.h"
@@ -616,7 +616,6 @@ TEST_F(LmdbBackendTest, LargeRevisionsAreFoundByTheFew) {
 
 // ---- killed while it defragments ----
 
-#ifdef KVORUM_FAILPOINTS
 TEST_F(LmdbBackendTest, ADefragmentationKilledAtAnyStepLeavesTheDatabase) {
   const Content content = MakeDatabase(300);
   for (const char* point : {"defragBeforeCopy", "defragBeforeRename", "backendBetweenRenames",
@@ -660,7 +659,6 @@ TEST_F(LmdbBackendTest, ACopyThatIsNotWrittenBackDoesNotTakeThePlace) {
   EXPECT_EQ(ContentOf(*backend), content);
   EXPECT_TRUE(Defragment(*backend).has_value());
 }
-#endif
 
 }  // namespace
 }  // namespace kvorum::mvcc

@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr off_t kPageBytes = 4096;
+constexpr off_t kFilePageBytes = 4096;
 
 class LmdbWalkTest : public testing::Test {
  protected:
@@ -93,7 +93,7 @@ TEST_F(LmdbWalkTest, NoFlippedByteCrashesOrChangesWhatIsRead) {
   const int fd = ::open(world_.path.c_str(), O_RDWR);
   ASSERT_GE(fd, 0);
   const off_t end = ::lseek(fd, 0, SEEK_END);
-  ASSERT_GT(end, 10 * kPageBytes);
+  ASSERT_GT(end, 10 * kFilePageBytes);
   int found_by_walk = 0;
   int found_by_reading = 0;
   int without_effect = 0;
@@ -105,7 +105,7 @@ TEST_F(LmdbWalkTest, NoFlippedByteCrashesOrChangesWhatIsRead) {
     ASSERT_EQ(::pwrite(fd, &flipped, 1, at), 1);
     if (!CheckLmdbFile(fd, world_.path, LmdbCheck::kAllPages).has_value()) {
       ++found_by_walk;
-    } else if (at % 31 == 0 || at % kPageBytes < 48) {  // the rest is slow, and the same
+    } else if (at % 31 == 0 || at % kFilePageBytes < 48) {  // the rest is slow, and the same
       const auto read = ReadChecked();
       if (read.has_value()) {
         ASSERT_EQ(*read, content) << "byte " << at;
@@ -128,22 +128,22 @@ TEST_F(LmdbWalkTest, NoFlippedByteCrashesOrChangesWhatIsRead) {
 TEST_F(LmdbWalkTest, APageInAnothersPlaceIsFound) {
   const Content content = MakeDatabase();
   const int fd = ::open(world_.path.c_str(), O_RDWR);
-  const off_t pages = ::lseek(fd, 0, SEEK_END) / kPageBytes;
+  const off_t pages = ::lseek(fd, 0, SEEK_END) / kFilePageBytes;
   int found = 0;
   for (off_t from = 0; from < pages; ++from) {
     for (off_t to = 0; to < pages; ++to) {
-      std::string sound(kPageBytes, '\0');
-      std::string other(kPageBytes, '\0');
-      ASSERT_EQ(::pread(fd, sound.data(), kPageBytes, to * kPageBytes), kPageBytes);
-      ASSERT_EQ(::pread(fd, other.data(), kPageBytes, from * kPageBytes), kPageBytes);
-      ASSERT_EQ(::pwrite(fd, other.data(), kPageBytes, to * kPageBytes), kPageBytes);
+      std::string sound(kFilePageBytes, '\0');
+      std::string other(kFilePageBytes, '\0');
+      ASSERT_EQ(::pread(fd, sound.data(), kFilePageBytes, to * kFilePageBytes), kFilePageBytes);
+      ASSERT_EQ(::pread(fd, other.data(), kFilePageBytes, from * kFilePageBytes), kFilePageBytes);
+      ASSERT_EQ(::pwrite(fd, other.data(), kFilePageBytes, to * kFilePageBytes), kFilePageBytes);
       const auto read = ReadChecked();
       if (read.has_value()) {
         ASSERT_EQ(*read, content) << from << " to " << to;
       } else {
         ++found;
       }
-      ASSERT_EQ(::pwrite(fd, sound.data(), kPageBytes, to * kPageBytes), kPageBytes);
+      ASSERT_EQ(::pwrite(fd, sound.data(), kFilePageBytes, to * kFilePageBytes), kFilePageBytes);
     }
   }
   ::close(fd);
@@ -153,7 +153,7 @@ TEST_F(LmdbWalkTest, APageInAnothersPlaceIsFound) {
 TEST_F(LmdbWalkTest, NoLengthIsTakenForTheWholeFile) {
   const Content content = MakeDatabase();
   const auto whole = static_cast<off_t>(std::filesystem::file_size(world_.path));
-  for (off_t length = whole - 1; length >= 0; length -= length % kPageBytes == 0 ? 1 : 511) {
+  for (off_t length = whole - 1; length >= 0; length -= length % kFilePageBytes == 0 ? 1 : 511) {
     ASSERT_EQ(::truncate(world_.path.c_str(), length), 0);
     const auto read = ReadChecked();
     if (read.has_value()) {

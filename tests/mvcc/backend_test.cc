@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/crc32c.h"
-#include "base/failpoint.h"
+#include "base/failpoint_control.h"
 #include "base/rng.h"
 #include "tests/mvcc/backend_worlds.h"
 
@@ -79,7 +79,6 @@ class BackendTest : public ::testing::Test {
   std::unique_ptr<Backend> backend_;
 };
 
-using Worlds = ::testing::Types<LmdbWorld, MemoryWorld>;
 TYPED_TEST_SUITE(BackendTest, Worlds);
 
 TYPED_TEST(BackendTest, ANewBackendIsEmpty) {
@@ -419,7 +418,6 @@ TYPED_TEST(BackendTest, OnlyOneCopyIsMadeAtATimeAndADroppedOneIsForgotten) {
   EXPECT_EQ(ContentOf(*this->backend_), before);
 }
 
-#ifdef KVORUM_FAILPOINTS
 using ::testing::HasSubstr;
 
 TYPED_TEST(BackendTest, AFailedDefragmentationLeavesItInService) {
@@ -435,7 +433,6 @@ TYPED_TEST(BackendTest, AFailedDefragmentationLeavesItInService) {
   EXPECT_TRUE(Defragment(*this->backend_).has_value());
   EXPECT_EQ(this->NewReader()->CountRevisions().value(), 12u);
 }
-#endif
 
 // ---- against a model ----
 

@@ -56,6 +56,9 @@ struct MemoryWorld {
   }
 };
 
+// The types of a test of each implementation.
+using Worlds = ::testing::Types<LmdbWorld, MemoryWorld>;
+
 // A batch with the bytes it borrows.
 class OwnedBatch {
  public:

@@ -69,7 +69,6 @@ TEST(CommitterCrash, DurableMeansDurable) {
 
 template <class World>
 class CommitterThreads : public ::testing::Test {};
-using Worlds = ::testing::Types<LmdbWorld, MemoryWorld>;
 TYPED_TEST_SUITE(CommitterThreads, Worlds);
 
 // One thread appends with back-pressure, two look everything up, the committer commits, deletes and

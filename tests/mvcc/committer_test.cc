@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "base/failpoint.h"
+#include "base/failpoint_control.h"
 #include "tests/mvcc/committer_fixture.h"
 
 namespace kvorum::mvcc {
@@ -221,7 +221,6 @@ TEST_F(CommitterTest, ADefragmentationThatCannotKeepItsNameIsFatal) {
   EXPECT_EQ(fatal_.size(), 1u);
 }
 
-#ifdef KVORUM_FAILPOINTS
 TEST_F(CommitterTest, EachPointOfACommitIsReached) {
   Start();
   const std::vector<const char*> points = {"commitBeforePreCommitHook",
@@ -239,7 +238,6 @@ TEST_F(CommitterTest, EachPointOfACommitIsReached) {
   for (const char* point : points) EXPECT_EQ(failpoint::Count(point).value(), 1u) << point;
   failpoint::ClearAll();
 }
-#endif
 
 }  // namespace
 }  // namespace kvorum::mvcc

@@ -75,7 +75,6 @@ class EtcdImageTest : public testing::Test {
   std::size_t max_value_bytes_ = 0;
 };
 
-using Worlds = testing::Types<LmdbWorld, MemoryWorld>;
 TYPED_TEST_SUITE(EtcdImageTest, Worlds);
 
 TYPED_TEST(EtcdImageTest, HoldsAllBucketsOfAnEmptyDatabase) {

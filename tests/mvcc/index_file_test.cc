@@ -14,13 +14,13 @@
 #include "mvcc/index_file_writer.h"
 #include "tests/disk/sim_file_system.h"
 #include "tests/mvcc/key_index_model.h"
+#include "tests/mvcc/store_requests.h"
 
 namespace kvorum::mvcc {
 namespace {
 
 using testing::HasSubstr;
 
-constexpr std::string_view kOpenEnd("\0", 1);
 const std::string kDatabase = "/data/db";
 
 class IndexFileTest : public testing::Test {

@@ -10,15 +10,15 @@
 
 #include "base/rng.h"
 #include "tests/mvcc/key_index_model.h"
+#include "tests/mvcc/store_requests.h"
 
 namespace kvorum::mvcc {
 namespace {
 
-using Record = KeyIndexBuilder::Record;
-constexpr std::string_view kOpenEnd("\0", 1);
+using IndexRecord = KeyIndexBuilder::Record;
 
-std::unique_ptr<KeyIndex> Build(const std::vector<Record>& records, std::size_t chunk_size = 1000,
-                                IndexMark mark = {}) {
+std::unique_ptr<KeyIndex> Build(const std::vector<IndexRecord>& records,
+                                std::size_t chunk_size = 1000, IndexMark mark = {}) {
   KeyIndexBuilder builder;
   for (std::size_t at = 0; at < records.size(); at += chunk_size) {
     auto& chunk = builder.AddChunk();
@@ -33,9 +33,9 @@ std::unique_ptr<KeyIndex> Build(const std::vector<Record>& records, std::size_t 
   return std::move(*index);
 }
 
-std::string ErrorOf(const std::vector<Record>& records) {
+std::string ErrorOf(const std::vector<IndexRecord>& records) {
   KeyIndexBuilder::Chunk chunk;
-  for (const Record& record : records) {
+  for (const IndexRecord& record : records) {
     if (const auto added = chunk.Add(record); !added.has_value()) return added.error().message;
   }
   return "";
@@ -87,7 +87,7 @@ TEST(KeyIndexBuilder, PassesOverATombstoneBehindATombstone) {
 }
 
 TEST(KeyIndexBuilder, RefusesRevisionsThatDoNotAscend) {
-  const Record first{.key = "a", .revision = {7, 3}, .create_revision = 7, .version = 1};
+  const IndexRecord first{.key = "a", .revision = {7, 3}, .create_revision = 7, .version = 1};
   EXPECT_EQ(ErrorOf({first, first}), "the backend's revisions do not ascend");
   KeyIndexBuilder builder;
   EXPECT_TRUE(builder.AddChunk().Add(first).has_value());

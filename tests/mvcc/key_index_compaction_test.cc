@@ -6,11 +6,10 @@
 #include <string_view>
 
 #include "mvcc/key_index.h"
+#include "tests/mvcc/store_requests.h"
 
 namespace kvorum::mvcc {
 namespace {
-
-constexpr std::string_view kOpenEnd("\0", 1);
 
 class KeyIndexCompaction : public ::testing::Test {
  protected:

@@ -17,7 +17,7 @@ constexpr int kKeys = 60'000;
 constexpr double kMostBeyondKey = 64;
 constexpr std::size_t kTakenAtATimeBytes = 1024 * 1024;
 
-std::string KeyOf(int number, std::size_t size) {
+std::string KeyOfSize(int number, std::size_t size) {
   std::string key(size, 'k');
   for (std::size_t at = size; at > size - 6; number /= 10) {
     key[--at] = static_cast<char>('0' + number % 10);
@@ -44,7 +44,7 @@ double BytesBeyondKey(KeyIndex& index, std::size_t key_size, int keys) {
 void Put(KeyIndex& index, const std::vector<int>& numbers, std::size_t key_size,
          std::int64_t revision = 1) {
   for (const int number : numbers) {
-    index.Put(KeyOf(number, key_size), {++revision, 0});
+    index.Put(KeyOfSize(number, key_size), {++revision, 0});
     if (revision % 64 == 0) index.Publish({.current_revision = revision});
   }
   index.Publish({.current_revision = revision});
@@ -114,7 +114,7 @@ TEST_P(KeyIndexMemory, HoldsTheBoundAfterARestoreAndWhileNewKeysComeIn) {
   for (int i = 0; i < kKeys / 2; ++i) {
     ++revision;
     ASSERT_TRUE(chunk
-                    .Add({.key = KeyOf(numbers[static_cast<std::size_t>(i)], GetParam()),
+                    .Add({.key = KeyOfSize(numbers[static_cast<std::size_t>(i)], GetParam()),
                           .revision = {revision, 0},
                           .create_revision = 1,
                           .version = 2})
@@ -124,7 +124,7 @@ TEST_P(KeyIndexMemory, HoldsTheBoundAfterARestoreAndWhileNewKeysComeIn) {
   ASSERT_TRUE(index.has_value());
   EXPECT_LT(BytesBeyondKey(**index, GetParam(), kKeys / 2), kMostBeyondKey);
   for (int i = kKeys / 2; i < kKeys; ++i) {
-    (*index)->Put(KeyOf(numbers[static_cast<std::size_t>(i)], GetParam()), {++revision, 0});
+    (*index)->Put(KeyOfSize(numbers[static_cast<std::size_t>(i)], GetParam()), {++revision, 0});
     if (revision % 64 == 0) (*index)->Publish({});
     if (i % 5000 == 0) {
       EXPECT_LT(BytesBeyondKey(**index, GetParam(), i), kMostBeyondKey);

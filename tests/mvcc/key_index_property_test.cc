@@ -23,7 +23,7 @@
 namespace kvorum::mvcc {
 namespace {
 
-struct Operation {
+struct IndexOperation {
   enum Kind {
     kPut,
     kTombstone,
@@ -42,12 +42,12 @@ struct Operation {
   std::uint64_t a = 0;
   std::uint64_t b = 0;
 };
-using Operations = std::vector<Operation>;
+using IndexOperations = std::vector<IndexOperation>;
 
 // Keys of all shapes: common prefixes of any length, prefixes of each other, zero and 0xff bytes,
 // now and then one that is larger than the arena's slabs take, and some around the size up to which
 // an entry is narrow.
-std::string KeyOf(std::uint64_t number) {
+std::string ShapedKeyOf(std::uint64_t number) {
   switch (number % 8) {
     case 0:
     case 1:
@@ -77,13 +77,13 @@ struct Start {
   std::int64_t sub = 0;
 };
 
-class Replay {
+class IndexReplay {
  public:
-  explicit Replay(const Start& start) : start_(start) {}
+  explicit IndexReplay(const Start& start) : start_(start) {}
 
   // The failure, or nothing.
-  std::optional<std::string> Run(const Operations& operations) {
-    for (const Operation& operation : operations) {
+  std::optional<std::string> Run(const IndexOperations& operations) {
+    for (const IndexOperation& operation : operations) {
       if (auto wrong = Do(operation)) return wrong;
       index_.CheckInvariants();
     }
@@ -100,41 +100,41 @@ class Replay {
     std::int64_t floor;  // the compacted revision when it was published
   };
 
-  std::optional<std::string> Do(const Operation& operation) {
+  std::optional<std::string> Do(const IndexOperation& operation) {
     switch (operation.kind) {
-      case Operation::kPut:
-        return Put(KeyOf(operation.a));
-      case Operation::kTombstone:
-        return Tombstone(KeyOf(operation.a));
-      case Operation::kNextRevision:
+      case IndexOperation::kPut:
+        return Put(ShapedKeyOf(operation.a));
+      case IndexOperation::kTombstone:
+        return Tombstone(ShapedKeyOf(operation.a));
+      case IndexOperation::kNextRevision:
         if (sub_ > start_.sub) NextRevision();
         return std::nullopt;
-      case Operation::kPublish:
+      case IndexOperation::kPublish:
         Publish();
         return std::nullopt;
-      case Operation::kTakeSnapshot:
+      case IndexOperation::kTakeSnapshot:
         if (snapshots_.size() < 12) snapshots_.push_back({index_.Snapshot(), published_floor_});
         return std::nullopt;
-      case Operation::kDropSnapshot:
+      case IndexOperation::kDropSnapshot:
         if (!snapshots_.empty()) {
           snapshots_.erase(snapshots_.begin() +
                            static_cast<std::ptrdiff_t>(operation.a % snapshots_.size()));
         }
         return std::nullopt;
-      case Operation::kReadSnapshot:
+      case IndexOperation::kReadSnapshot:
         return snapshots_.empty() ? std::nullopt : ReadSnapshot(operation.a, operation.b);
-      case Operation::kReadWorking:
+      case IndexOperation::kReadWorking:
         return Read(index_.working(), Floor(floor_), main_, operation.a, operation.b);
-      case Operation::kCompact:
+      case IndexOperation::kCompact:
         Compact(main_ - static_cast<std::int64_t>(operation.a));
         return std::nullopt;
-      case Operation::kCompactStep:
+      case IndexOperation::kCompactStep:
         return CompactStep(operation.a);
-      case Operation::kReclaim:
+      case IndexOperation::kReclaim:
         index_.Reclaim(operation.a);
         return std::nullopt;
-      case Operation::kCheckKept:
-        return CheckKept(KeyOf(operation.a), operation.b);
+      case IndexOperation::kCheckKept:
+        return CheckKept(ShapedKeyOf(operation.a), operation.b);
     }
     return "an operation of unknown kind";
   }
@@ -208,8 +208,9 @@ class Replay {
         b % 3 == 0
             ? std::int64_t{0}
             : floor + static_cast<std::int64_t>(b % static_cast<std::uint64_t>(newest - floor + 1));
-    const std::string begin = a % 4 == 0 ? "" : KeyOf(a);
-    const std::string end = b % 4 == 0 ? std::string(1, '\0') : (b % 17 == 1 ? "" : KeyOf(b / 4));
+    const std::string begin = a % 4 == 0 ? "" : ShapedKeyOf(a);
+    const std::string end =
+        b % 4 == 0 ? std::string(1, '\0') : (b % 17 == 1 ? "" : ShapedKeyOf(b / 4));
     const auto wrong = Difference(view, model_, KeyRange(begin, end), revision, newest);
     if (wrong.has_value()) {
       return *wrong + " at revision " + std::to_string(revision) + " of " + std::to_string(newest);
@@ -223,7 +224,7 @@ class Replay {
     std::vector<std::string> keys;
     std::vector<Revision> expected;
     for (std::uint64_t i = 0; i < b % (kMostAhead + 1); ++i) {
-      keys.push_back(i % 5 == 4 ? "" : KeyOf(a + i * (b % 97)));
+      keys.push_back(i % 5 == 4 ? "" : ShapedKeyOf(a + i * (b % 97)));
       if (const auto item = view.Get(keys.back(), 0)) expected.push_back(item->modified);
     }
     const std::vector<std::string_view> asked(keys.begin(), keys.end());
@@ -274,29 +275,32 @@ class Replay {
   std::deque<Held> snapshots_;  // dropped before the index
 };
 
-Operations RandomOperations(std::uint64_t seed, std::size_t count) {
+IndexOperations RandomIndexOperations(std::uint64_t seed, std::size_t count) {
   Rng rng(seed);
   // Small pools make long histories, large ones high trees.
   const std::uint64_t keys = std::uint64_t{1} << (2 + rng.Below(10));
   const std::uint64_t writes = 40 + rng.Below(50);
-  Operations operations;
+  IndexOperations operations;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t dice = rng.Below(100);
-    Operation operation{.kind = Operation::kPut, .a = rng.Below(keys), .b = rng()};
+    IndexOperation operation{.kind = IndexOperation::kPut, .a = rng.Below(keys), .b = rng()};
     if (dice >= writes) {
-      static constexpr Operation::Kind kOthers[] = {
-          Operation::kPublish,      Operation::kTakeSnapshot, Operation::kDropSnapshot,
-          Operation::kReadSnapshot, Operation::kReadWorking,  Operation::kCompact,
-          Operation::kCompactStep,  Operation::kReclaim,      Operation::kCheckKept,
-          Operation::kCompactStep,  Operation::kReadSnapshot};
+      static constexpr IndexOperation::Kind kOthers[] = {
+          IndexOperation::kPublish,      IndexOperation::kTakeSnapshot,
+          IndexOperation::kDropSnapshot, IndexOperation::kReadSnapshot,
+          IndexOperation::kReadWorking,  IndexOperation::kCompact,
+          IndexOperation::kCompactStep,  IndexOperation::kReclaim,
+          IndexOperation::kCheckKept,    IndexOperation::kCompactStep,
+          IndexOperation::kReadSnapshot};
       operation.kind = kOthers[rng.Below(std::size(kOthers))];
-      if (operation.kind == Operation::kCompact) operation.a = rng.Below(1 + rng.Below(200));
-      if (operation.kind == Operation::kCompactStep) operation.a = rng.Below(1 + rng.Below(400));
-      if (operation.kind == Operation::kReclaim) operation.a = rng.Below(20);
+      if (operation.kind == IndexOperation::kCompact) operation.a = rng.Below(1 + rng.Below(200));
+      if (operation.kind == IndexOperation::kCompactStep)
+        operation.a = rng.Below(1 + rng.Below(400));
+      if (operation.kind == IndexOperation::kReclaim) operation.a = rng.Below(20);
     } else if (rng.OneIn(3)) {
-      operation.kind = Operation::kTombstone;
+      operation.kind = IndexOperation::kTombstone;
     } else if (rng.OneIn(3)) {
-      operation.kind = Operation::kNextRevision;
+      operation.kind = IndexOperation::kNextRevision;
     }
     operations.push_back(operation);
   }
@@ -304,12 +308,12 @@ Operations RandomOperations(std::uint64_t seed, std::size_t count) {
 }
 
 // In a child process: an invariant that does not hold aborts.
-bool GoesWell(const Start& start, const Operations& operations, bool quiet) {
+bool IndexGoesWell(const Start& start, const IndexOperations& operations, bool quiet) {
   std::fflush(nullptr);
   const pid_t child = ::fork();
   if (child == 0) {
     if (quiet) std::freopen("/dev/null", "w", stderr);
-    const auto wrong = Replay(start).Run(operations);
+    const auto wrong = IndexReplay(start).Run(operations);
     if (wrong.has_value()) std::fprintf(stderr, "%s\n", wrong->c_str());
     std::fflush(nullptr);
     ::_exit(wrong.has_value() ? 1 : 0);
@@ -321,14 +325,14 @@ bool GoesWell(const Start& start, const Operations& operations, bool quiet) {
 }
 
 // Leaves out operations that the failure does not need.
-Operations Shrink(const Start& start, Operations operations) {
+IndexOperations ShrinkIndexOperations(const Start& start, IndexOperations operations) {
   for (std::size_t length = operations.size() / 2; length > 0;) {
     bool shrunk = false;
     for (std::size_t at = 0; at + length <= operations.size();) {
-      Operations fewer = operations;
+      IndexOperations fewer = operations;
       fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(at),
                   fewer.begin() + static_cast<std::ptrdiff_t>(at + length));
-      if (GoesWell(start, fewer, /*quiet=*/true)) {
+      if (IndexGoesWell(start, fewer, /*quiet=*/true)) {
         at += length;
       } else {
         operations = std::move(fewer);
@@ -340,12 +344,12 @@ Operations Shrink(const Start& start, Operations operations) {
   return operations;
 }
 
-std::string Print(const Operations& operations) {
+std::string PrintIndexOperations(const IndexOperations& operations) {
   static constexpr const char* kNames[] = {
       "Put",          "Tombstone",   "NextRevision", "Publish",     "TakeSnapshot", "DropSnapshot",
       "ReadSnapshot", "ReadWorking", "Compact",      "CompactStep", "Reclaim",      "CheckKept"};
   std::ostringstream out;
-  for (const Operation& operation : operations) {
+  for (const IndexOperation& operation : operations) {
     out << "  " << kNames[operation.kind] << " " << operation.a << " " << operation.b << "\n";
   }
   return out.str();
@@ -359,15 +363,15 @@ TEST_P(KeyIndexProperty, AnswersLikeTheModelUnderRandomOperations) {
   const std::uint64_t base = seed_text != nullptr ? std::strtoull(seed_text, nullptr, 10) : 1;
   for (std::uint64_t i = 0; i < 12; ++i) {
     const std::uint64_t seed = base * 1'000'000 + static_cast<std::uint64_t>(GetParam()) * 1000 + i;
-    const Operations operations = RandomOperations(seed, 900);
+    const IndexOperations operations = RandomIndexOperations(seed, 900);
     const Start start{.main = i % 2 == 0 ? 2 : (std::int64_t{1} << 42) - 60,
                       .sub = i % 3 == 0 ? 124 : 0};
-    if (GoesWell(start, operations, /*quiet=*/true)) continue;
-    const Operations shrunk = Shrink(start, operations);
-    GoesWell(start, shrunk, /*quiet=*/false);
+    if (IndexGoesWell(start, operations, /*quiet=*/true)) continue;
+    const IndexOperations shrunk = ShrinkIndexOperations(start, operations);
+    IndexGoesWell(start, shrunk, /*quiet=*/false);
     FAIL() << "seed " << seed << ", from revision " << start.main << "/" << start.sub
            << " on, goes wrong; what is left of it after shrinking:\n"
-           << Print(shrunk);
+           << PrintIndexOperations(shrunk);
   }
 }
 

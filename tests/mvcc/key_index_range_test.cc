@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "mvcc/key_index.h"
+#include "tests/mvcc/store_requests.h"
 
 namespace kvorum::mvcc {
 namespace {
@@ -14,8 +15,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Keys = std::vector<std::string>;
-
-constexpr std::string_view kOpenEnd("\0", 1);
 
 class KeyIndexRange : public ::testing::Test {
  protected:

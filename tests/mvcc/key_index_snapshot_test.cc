@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "mvcc/key_index.h"
+#include "tests/mvcc/store_requests.h"
 
 namespace kvorum::mvcc {
 namespace {
-
-constexpr std::string_view kOpenEnd("\0", 1);
 
 class KeyIndexSnapshot : public ::testing::Test {
  protected:

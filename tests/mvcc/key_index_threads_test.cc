@@ -11,24 +11,24 @@
 
 #include "base/rng.h"
 #include "mvcc/key_index.h"
+#include "tests/mvcc/store_requests.h"
 
 namespace kvorum::mvcc {
 namespace {
 
-constexpr std::string_view kOpenEnd("\0", 1);
-constexpr std::int64_t kKeys = 300;
+constexpr std::int64_t kKeysPerRound = 300;
 constexpr std::int64_t kLastRevision = 30'000;
 
-// The change of revision r concerns key (r - 2) % kKeys: in even rounds it is put, in odd ones
-// deleted. So the content at a revision follows from its number.
-std::int64_t RoundOf(std::int64_t revision) { return (revision - 2) / kKeys; }
-std::int64_t KeyNumberOf(std::int64_t revision) { return (revision - 2) % kKeys; }
+// The change of revision r concerns key (r - 2) % kKeysPerRound: in even rounds it is put, in odd
+// ones deleted. So the content at a revision follows from its number.
+std::int64_t RoundOf(std::int64_t revision) { return (revision - 2) / kKeysPerRound; }
+std::int64_t KeyNumberOf(std::int64_t revision) { return (revision - 2) % kKeysPerRound; }
 std::int64_t LiveAt(std::int64_t revision) {
   if (revision < 2) return 0;
   const std::int64_t changed = KeyNumberOf(revision) + 1;
-  return RoundOf(revision) % 2 == 0 ? changed : kKeys - changed;
+  return RoundOf(revision) % 2 == 0 ? changed : kKeysPerRound - changed;
 }
-std::string KeyOf(std::int64_t number) {
+std::string LeaseKeyOf(std::int64_t number) {
   return "/registry/leases/" + std::to_string(1000 + number);
 }
 
@@ -43,7 +43,7 @@ void CheckState(const IndexSnapshot& snapshot, Rng& rng) {
   std::int64_t seen = 0;
   snapshot->Visit(KeyRange("", kOpenEnd), at, [&](const IndexItem& item) {
     EXPECT_LE(item.modified.main, at);
-    EXPECT_EQ(item.key, KeyOf(KeyNumberOf(item.modified.main)));
+    EXPECT_EQ(item.key, LeaseKeyOf(KeyNumberOf(item.modified.main)));
     EXPECT_EQ(item.created, item.modified.main);
     EXPECT_EQ(item.version, 1);
     ++seen;
@@ -76,9 +76,9 @@ TEST(KeyIndexThreads, EveryStateIsWholeWhileTheWriterGoesOn) {
   progress.done = true;
   for (std::int64_t revision = 2; revision <= kLastRevision; ++revision) {
     if (RoundOf(revision) % 2 == 0) {
-      index.Put(KeyOf(KeyNumberOf(revision)), {revision, 0});
+      index.Put(LeaseKeyOf(KeyNumberOf(revision)), {revision, 0});
     } else {
-      index.Tombstone(KeyOf(KeyNumberOf(revision)), {revision, 0});
+      index.Tombstone(LeaseKeyOf(KeyNumberOf(revision)), {revision, 0});
     }
     if (!rng.OneIn(5)) continue;
     if (!progress.done) {
@@ -105,7 +105,7 @@ TEST(KeyIndexThreads, EveryStateIsWholeWhileTheWriterGoesOn) {
 TEST(KeyIndexThreads, ASnapshotMayGoFromThreadToThread) {
   KeyIndex index;
   for (std::int64_t revision = 2; revision < 200; ++revision) {
-    index.Put(KeyOf(revision), {revision, 0});
+    index.Put(LeaseKeyOf(revision), {revision, 0});
     index.Publish({.current_revision = revision});
     std::thread([snapshot = index.Snapshot(), revision] {
       EXPECT_EQ(snapshot->Count(KeyRange("", kOpenEnd), 0), revision - 1);

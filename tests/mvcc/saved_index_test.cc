@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "base/failpoint.h"
+#include "base/failpoint_control.h"
 #include "mvcc/bucket.h"
 #include "mvcc/etcd_content.h"
 #include "mvcc/index_file.h"
@@ -406,7 +406,6 @@ TEST_F(SavedIndexOnDiskTest, ADefragmentedDatabaseGetsAnother) {
   EXPECT_EQ(Keys(GetAll()), std::vector<std::string>{"a"});
 }
 
-#ifdef KVORUM_FAILPOINTS
 TEST_F(SavedIndexOnDiskTest, AProcessThatEndsAtAnyPointCostsNothingButTheTime) {
   for (int i = 0; i < 100; ++i) Put("key " + std::to_string(i % 30), std::to_string(i));
   const auto before = Everything();
@@ -432,7 +431,6 @@ TEST_F(SavedIndexOnDiskTest, AProcessThatEndsAtAnyPointCostsNothingButTheTime) {
     Stop();
   }
 }
-#endif
 
 }  // namespace
 }  // namespace kvorum::mvcc

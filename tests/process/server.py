@@ -28,6 +28,7 @@ class Server:
         self.folder = tempfile.mkdtemp(prefix="kvorum-test-")
         self.data_dir = data_dir or os.path.join(self.folder, "data")
         self.flags = list(flags)
+        self.binary = BINARY
         self.environment = {"PATH": os.environ["PATH"]}
         self.process = None
         self.starts = 0
@@ -41,7 +42,7 @@ class Server:
 
     def command(self, *more):
         return [
-            BINARY,
+            self.binary,
             "--data-dir", self.data_dir,
             "--listen-client-urls", f"http://127.0.0.1:{self.port}",
             "--advertise-client-urls", f"http://127.0.0.1:{self.port}",

@@ -19,7 +19,7 @@
 namespace kvorum::rpc {
 namespace {
 
-constexpr std::string_view kUnary = "/test.Echo/Unary";
+constexpr std::string_view kEchoUnary = "/test.Echo/Unary";
 
 // Sanitizers change the use of memory: its bounds hold in the release build only.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -113,7 +113,7 @@ TEST(AbuseTest, OrdinaryCancelsAreNotCutOff) {
 TEST(AbuseTest, ContinuationFloodIsCutOff) {
   TestServer server;
   Http2Client client(server.port());
-  client.Send(Frame(FrameType::kHeaders, 0, 1, HeaderBlock(RequestHeaders(kUnary))));
+  client.Send(Frame(FrameType::kHeaders, 0, 1, HeaderBlock(RequestHeaders(kEchoUnary))));
   for (int i = 0; i < 10'000; ++i) {
     if (!client.Send(Frame(FrameType::kContinuation, 0, 1, HeaderBlock({{"x", "y"}})))) break;
   }
@@ -126,7 +126,7 @@ TEST(AbuseTest, ContinuationFloodIsCutOff) {
 TEST(AbuseTest, HpackBombIsRefused) {
   TestServer server;
   Http2Client client(server.port());
-  std::string bomb = HeaderBlock(RequestHeaders(kUnary));
+  std::string bomb = HeaderBlock(RequestHeaders(kEchoUnary));
   const std::string large(3900, 'b');
   // Literal with incremental indexing: name "x", then the value's length of 3900 in HPACK's form.
   bomb += std::string("\x40\x01x\x7f\xbd\x1d", 6) + large;
@@ -139,7 +139,7 @@ TEST(AbuseTest, HpackBombIsRefused) {
 TEST(AbuseTest, TooManyHeadersResetTheirStream) {
   TestServer server;
   Http2Client client(server.port());
-  Headers headers = RequestHeaders(kUnary);
+  Headers headers = RequestHeaders(kEchoUnary);
   for (int i = 0; i < 60; ++i)
     headers.emplace_back(std::string("h").append(std::to_string(i)), std::string(1100, 'h'));
   const std::string block = HeaderBlock(headers);
@@ -255,7 +255,7 @@ TEST(AbuseTest, AcceptorOutlivesALackOfDescriptors) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   // The waiting clients are served, and so are new ones.
   EXPECT_TRUE(Eventually([&] { return server.server().stats().open_connections >= 4; }));
-  ASSERT_TRUE(clients.front()->Send(Handshake() + UnaryCall(1, kUnary, "late")));
+  ASSERT_TRUE(clients.front()->Send(Handshake() + UnaryCall(1, kEchoUnary, "late")));
   EXPECT_FALSE(clients.front()->Receive().empty());
   ExpectServes(server);
 }
@@ -271,7 +271,7 @@ TEST(AbuseTest, ConnectionsPastTheLimitWait) {
     ASSERT_TRUE(clients.back()->Works(1));
   }
   Http2Client waiting(server.port());
-  waiting.Send(UnaryCall(1, kUnary, "patience"));
+  waiting.Send(UnaryCall(1, kEchoUnary, "patience"));
   // The loop that answers these has seen before that one more wants in: in the same wake-up, at the
   // latest, as the first of them.
   for (const std::uint32_t stream : {3U, 5U})
@@ -385,7 +385,7 @@ TEST(AbuseTest, UnfinishedRequestsAreBounded) {
   const std::string part = Message(std::string(2'000'000, 'p')).substr(0, 16'000);
   constexpr std::uint32_t kFits = 4 * 1024 * 1024 / (12 * 16'000);
   for (std::uint32_t i = 0; i <= kFits; ++i) {
-    client.Send(OpenStream(2 * i + 1, kUnary));
+    client.Send(OpenStream(2 * i + 1, kEchoUnary));
     for (int j = 0; j < 12; ++j) client.Send(Frame(FrameType::kData, 0, 2 * i + 1, part));
   }
   const auto outcome = client.Await(2 * kFits + 1);
@@ -425,7 +425,7 @@ TEST(AbuseTest, UnfinishedRequestsOfAllConnectionsAreBounded) {
   const std::string part = Message(std::string(2'000'000, 'p')).substr(0, 16'000);
   for (int i = 0; i < 20; ++i) {
     clients.push_back(std::make_unique<Http2Client>(server.port()));
-    clients.back()->Send(OpenStream(1, kUnary));
+    clients.back()->Send(OpenStream(1, kEchoUnary));
     for (int j = 0; j < 60; ++j) clients.back()->Send(Frame(FrameType::kData, 0, 1, part));
   }
   EXPECT_TRUE(Eventually([&] { return server.server().stats().cut_connections >= 15; }));
@@ -475,7 +475,7 @@ TEST(AbuseTest, IdleConnectionsAreSmall) {
 class MalformedBytesTest : public testing::Test {
  protected:
   static std::string Exchange() {
-    return Handshake() + UnaryCall(1, kUnary, "hello") + OpenStream(3, "/test.Echo/Chat") +
+    return Handshake() + UnaryCall(1, kEchoUnary, "hello") + OpenStream(3, "/test.Echo/Chat") +
            Frame(FrameType::kData, kEndStream, 3, Message("a") + Message("b")) +
            Frame(FrameType::kPing, 0, 0, "12345678") +
            Frame(FrameType::kWindowUpdate, 0, 0, BigEndian32(1000)) +

@@ -7,13 +7,11 @@
 namespace kvorum::rpc {
 namespace {
 
-constexpr std::size_t kStep = AnswerMemory::kStepBytes;
-
 class HeldBytesTest : public testing::Test {
  protected:
   HeldBytesTest() {
     options_.max_buffered_request_bytes = 100;
-    options_.max_unsent_bytes = 8 * kStep;
+    options_.max_unsent_bytes = 8 * AnswerMemory::kStepBytes;
   }
   // Other connections take all memory.
   void Fill() { EXPECT_TRUE(others_.Grow(1000)); }
@@ -40,20 +38,20 @@ TEST_F(HeldBytesTest, RequestsTogetherHaveABound) {
 }
 
 TEST_F(HeldBytesTest, UnsentAnswersDelayFurtherRequests) {
-  held_.AddUnsent(8 * kStep);
+  held_.AddUnsent(8 * AnswerMemory::kStepBytes);
   EXPECT_TRUE(held_.MayStart());
   EXPECT_FALSE(held_.MayResume());
   EXPECT_FALSE(held_.stalls_input());
   held_.AddUnsent(1);
   EXPECT_FALSE(held_.MayStart());
   EXPECT_TRUE(held_.stalls_input());
-  held_.SubtractUnsent(4 * kStep + 1);
+  held_.SubtractUnsent(4 * AnswerMemory::kStepBytes + 1);
   EXPECT_TRUE(held_.MayResume());
 }
 
 TEST_F(HeldBytesTest, OnlyAConnectionThatHoldsLittleGoesOnWhenAllIsFull) {
   Fill();
-  held_.AddUnsent(kStep - 1);
+  held_.AddUnsent(AnswerMemory::kStepBytes - 1);
   EXPECT_FALSE(held_.unsent_counts());
   EXPECT_TRUE(held_.MayStart());
   held_.AddUnsent(1);

@@ -23,12 +23,12 @@ class IgnoringHost final : public SessionHost {
   void OnEstablished() override {}
 };
 
-void Echo(const std::shared_ptr<ServerStream>& stream) {
+void EchoMessages(const std::shared_ptr<ServerStream>& stream) {
   stream->Read([stream](Result<std::optional<SharedBytes>> message) {
     if (!message) return;
     if (!*message) return stream->FinishOk();
     stream->Write({std::move(**message)}, [stream](Result<void> written) {
-      if (written) Echo(stream);
+      if (written) EchoMessages(stream);
     });
   });
 }
@@ -39,8 +39,8 @@ Router MakeRouter() {
                   [](const std::shared_ptr<CallContext>&, SharedBytes request, UnaryReply reply) {
                     reply.Send(std::move(request));
                   });
-  router.AddStream("t.T", "B", MethodKind::kBidiStream, &Echo);
-  router.AddStream("t.T", "S", MethodKind::kServerStream, &Echo);
+  router.AddStream("t.T", "B", MethodKind::kBidiStream, &EchoMessages);
+  router.AddStream("t.T", "S", MethodKind::kServerStream, &EchoMessages);
   return router;
 }
 

@@ -10,11 +10,11 @@
 namespace kvorum::rpc {
 namespace {
 
-constexpr std::uint32_t kLimit = 1'000'000;
+constexpr std::uint32_t kMaxMessageBytes = 1'000'000;
 
 // The messages that come out when the bytes arrive in portions of this size.
 std::vector<std::string> Read(std::string_view bytes, std::size_t portion_bytes) {
-  MessageReader reader(kLimit);
+  MessageReader reader(kMaxMessageBytes);
   std::vector<std::string> messages;
   while (!bytes.empty()) {
     std::string_view portion = bytes.substr(0, portion_bytes);

@@ -98,7 +98,7 @@ std::vector<std::string> Mistyped(const FieldDescriptor& field) {
 }
 
 // The field in its own type, cut.
-std::string Cut(const FieldDescriptor& field) {
+std::string CutField(const FieldDescriptor& field) {
   const auto number = static_cast<std::uint32_t>(field.number());
   std::string body;
   wire::AppendVarint(body, wire::MakeTag(number, IsBytes(field) ? wire::Type::kLengthDelimited
@@ -132,7 +132,7 @@ TEST(ApiRequestsTest, WhatIsNoMessageIsToldSoByEveryMethod) {
       EXPECT_EQ(ErrorOf(served.Call(path, body)), MalformedRequest().error()) << path;
     for (int i = 0; i < request->field_count(); ++i) {
       const FieldDescriptor& field = *request->field(i);
-      EXPECT_EQ(ErrorOf(served.Call(path, Cut(field))), MalformedRequest().error())
+      EXPECT_EQ(ErrorOf(served.Call(path, CutField(field))), MalformedRequest().error())
           << path << " " << field.name();
       std::string inner;
       wire::AppendBytesAlways(inner, static_cast<std::uint32_t>(field.number()), "\xff");
@@ -178,7 +178,7 @@ TEST(ApiRequestsTest, ItIsToldBeforeAnythingElse) {
   }
 }
 
-// The corpus of the fuzz target request_decoders: `build/asan/bin/write_request_seeds
+// The corpus of the fuzz target request_decoders: `build/release/bin/write_request_seeds
 // tests/fuzz/corpus/request_decoders` brings it up to date.
 TEST(ApiRequestsTest, EveryMethodHasItsFuzzSeeds) {
   const std::filesystem::path corpus = KVORUM_REQUEST_SEEDS;

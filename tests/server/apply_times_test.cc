@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::string Counts(const ApplyTimes& times) {
+std::string CountsText(const ApplyTimes& times) {
   std::string text;
   times.ForEach([&](std::string_view op, bool succeeded, const Histogram& histogram) {
     const HistogramValues values = histogram.values();
@@ -29,11 +29,11 @@ TEST(ApplyTimesTest, TheEntriesOfABatchShareItsTime) {
   times.Count(RequestKind::kTxn, true);
   times.Count(RequestKind::kPut, false);
   times.Observe(milliseconds(40));
-  EXPECT_EQ(Counts(times), "Put- 1 in 10 ms\nPut+ 2 in 20 ms\nTxn+ 1 in 10 ms\n");
+  EXPECT_EQ(CountsText(times), "Put- 1 in 10 ms\nPut+ 2 in 20 ms\nTxn+ 1 in 10 ms\n");
   times.Observe(milliseconds(5));  // nothing was applied
   times.Count(RequestKind::kPut, true);
   times.Observe(milliseconds(3));
-  EXPECT_EQ(Counts(times), "Put- 1 in 10 ms\nPut+ 3 in 23 ms\nTxn+ 1 in 10 ms\n");
+  EXPECT_EQ(CountsText(times), "Put- 1 in 10 ms\nPut+ 3 in 23 ms\nTxn+ 1 in 10 ms\n");
 }
 
 TEST(ApplyTimesTest, KindsHaveEtcdsNames) {
@@ -42,7 +42,7 @@ TEST(ApplyTimesTest, KindsHaveEtcdsNames) {
   times.Count(RequestKind::kUserAdd, true);
   times.Count(RequestKind::kLeaseGrant, true);
   times.Observe(milliseconds(3));
-  EXPECT_EQ(Counts(times),
+  EXPECT_EQ(CountsText(times),
             "LeaseGrant+ 1 in 1 ms\nAuthUserAdd+ 1 in 1 ms\nClusterMemberAttrSet+ 1 in 1 ms\n");
 }
 

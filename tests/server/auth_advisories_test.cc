@@ -14,17 +14,13 @@
 #include "server/messages/lease_messages.h"
 #include "tests/server/auth_fixture.h"
 #include "tests/server/log_file.h"
+#include "tests/server/method_paths.h"
 
 namespace kvorum::server {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr std::uint32_t kRequestPut = 2;
-constexpr std::uint32_t kRequestDelete = 3;
-constexpr std::uint32_t kRequestTxn = 4;
-constexpr std::string_view kTxn = "/etcdserverpb.KV/Txn";
 
 class AuthAdvisoriesTest : public AuthTest {
  protected:
@@ -36,7 +32,7 @@ class AuthAdvisoriesTest : public AuthTest {
     for (const std::string& txn :
          {TxnBody({op}), TxnBody({}, {op}), TxnBody({inner}), TxnBody({}, {inner}),
           TxnBody({other}), TxnBody({OpBody(kRequestTxn, TxnBody({inner}))})})
-      errors.push_back(ErrorOf(CallAs(token, kTxn, txn)));
+      errors.push_back(ErrorOf(CallAs(token, kTxnPath, txn)));
     return errors;
   }
   lease::LeaseId LeaseWithKeyOf(std::string_view token, std::string_view key) {

@@ -12,23 +12,15 @@
 #include "server/messages/lease_messages.h"
 #include "tests/server/auth_fixture.h"
 #include "tests/server/live_stream.h"
+#include "tests/server/method_paths.h"
 
 namespace kvorum::server {
 namespace {
 
-constexpr std::uint32_t kRequestRange = 1;
-constexpr std::uint32_t kRequestPut = 2;
-constexpr std::uint32_t kRequestDelete = 3;
-constexpr std::uint32_t kRequestTxn = 4;
-
-constexpr std::string_view kTxn = "/etcdserverpb.KV/Txn";
-constexpr std::string_view kDelete = "/etcdserverpb.KV/DeleteRange";
-constexpr std::string_view kPut = "/etcdserverpb.KV/Put";
-
 class AuthServiceTest : public AuthTest {
  protected:
   Error TxnAs(std::string_view token, const std::string& body) {
-    return ErrorOf(CallAs(token, kTxn, body));
+    return ErrorOf(CallAs(token, kTxnPath, body));
   }
   lease::LeaseId LeaseOf(std::string_view token, std::string_view key) {
     const auto granted =
@@ -41,7 +33,7 @@ class AuthServiceTest : public AuthTest {
   Error Attach(std::string_view token, std::string_view key, lease::LeaseId id) {
     std::string body = PutBody(key, "v");
     wire::AppendInt(body, 3, id);
-    return ErrorOf(CallAs(token, kPut, body));
+    return ErrorOf(CallAs(token, kPutPath, body));
   }
   // Opens a stream for one message, whose answer is checked.
   std::shared_ptr<LiveStream> Open(std::string_view token, std::string_view path) {
@@ -84,8 +76,8 @@ TEST_F(AuthServiceTest, KeysAreForWhomTheyAreGranted) {
   EXPECT_EQ(RangeAs(bob_, "a", "b1"), kErrPermissionDenied);
   EXPECT_EQ(RangeAs(bob_, "a", std::string_view("\0", 1)), kErrPermissionDenied);
   EXPECT_EQ(RangeAs(root_, "a", std::string_view("\0", 1)), kNone);
-  EXPECT_EQ(ErrorOf(CallAs(bob_, kDelete, DeleteBody("a1"))), kErrPermissionDenied);
-  EXPECT_EQ(ErrorOf(CallAs(alice_, kDelete, DeleteBody("a", "b"))), kNone);
+  EXPECT_EQ(ErrorOf(CallAs(bob_, kDeleteRangePath, DeleteBody("a1"))), kErrPermissionDenied);
+  EXPECT_EQ(ErrorOf(CallAs(alice_, kDeleteRangePath, DeleteBody("a", "b"))), kNone);
   EXPECT_EQ(RangeAs("", "a"), kErrUserEmpty);
 }
 
@@ -137,15 +129,15 @@ TEST_F(AuthServiceTest, PreviousValuesAreRead) {
   EXPECT_EQ(GrantRole(root_, "carol", "blind"), kNone);
   const std::string carol = *Login("carol", "pw");
   std::string put = PutBody("a", "v");
-  EXPECT_EQ(ErrorOf(CallAs(carol, kPut, put)), kNone);
+  EXPECT_EQ(ErrorOf(CallAs(carol, kPutPath, put)), kNone);
   wire::AppendUint(put, 4, 1);
-  EXPECT_EQ(ErrorOf(CallAs(carol, kPut, put)), kErrPermissionDenied);
+  EXPECT_EQ(ErrorOf(CallAs(carol, kPutPath, put)), kErrPermissionDenied);
   EXPECT_EQ(TxnAs(carol, TxnBody({OpBody(kRequestPut, put)}, {})), kErrPermissionDenied);
   std::string del = DeleteBody("a");
   wire::AppendUint(del, 3, 1);
-  EXPECT_EQ(ErrorOf(CallAs(carol, kDelete, del)), kErrPermissionDenied);
+  EXPECT_EQ(ErrorOf(CallAs(carol, kDeleteRangePath, del)), kErrPermissionDenied);
   EXPECT_EQ(TxnAs(carol, TxnBody({OpBody(kRequestDelete, del)}, {})), kErrPermissionDenied);
-  EXPECT_EQ(ErrorOf(CallAs(alice_, kPut, put)), kNone);
+  EXPECT_EQ(ErrorOf(CallAs(alice_, kPutPath, put)), kNone);
 }
 
 // A lease ends with all its attached keys: nobody may attach to a lease with others' keys, revoke
@@ -177,14 +169,13 @@ TEST_F(AuthServiceTest, TheKeysOfALeaseAreForWhoMayReadThem) {
   const lease::LeaseId foreign = LeaseOf(root_, "b");
   etcdserverpb::LeaseTimeToLiveRequest request;
   request.set_id(foreign);
-  constexpr std::string_view kTimeToLive = "/etcdserverpb.Lease/LeaseTimeToLive";
-  EXPECT_EQ(AskAs(alice_, kTimeToLive, request), kNone);
+  EXPECT_EQ(AskAs(alice_, kLeaseTimeToLivePath, request), kNone);
   request.set_keys(true);
-  EXPECT_EQ(AskAs(alice_, kTimeToLive, request), kErrPermissionDenied);
-  EXPECT_EQ(AskAs(root_, kTimeToLive, request), kNone);
-  constexpr std::string_view kLeases = "/etcdserverpb.Lease/LeaseLeases";
-  EXPECT_EQ(AskAs(alice_, kLeases, etcdserverpb::LeaseLeasesRequest()), kErrPermissionDenied);
-  EXPECT_EQ(AskAs(root_, kLeases, etcdserverpb::LeaseLeasesRequest()), kNone);
+  EXPECT_EQ(AskAs(alice_, kLeaseTimeToLivePath, request), kErrPermissionDenied);
+  EXPECT_EQ(AskAs(root_, kLeaseTimeToLivePath, request), kNone);
+  EXPECT_EQ(AskAs(alice_, kLeaseLeasesPath, etcdserverpb::LeaseLeasesRequest()),
+            kErrPermissionDenied);
+  EXPECT_EQ(AskAs(root_, kLeaseLeasesPath, etcdserverpb::LeaseLeasesRequest()), kNone);
 }
 
 // GHSA-xg4h-6gfc-h4m8: an open range is not its first key.
@@ -242,7 +233,7 @@ TEST_F(AuthServiceTest, ATokensNumberIsThatOfTheEntryBeforeItsLogin) {
 TEST_F(AuthServiceTest, TokensMayComeAsBearersOfAnAuthorization) {
   auto call = std::make_shared<rpc::CallContext>();
   call->AddMetadata("authorization", "Bearer " + alice_);
-  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("a", "v"), call)), kNone);
+  EXPECT_EQ(ErrorOf(served_.Call(kPutPath, PutBody("a", "v"), call)), kNone);
 }
 
 TEST_F(AuthServiceTest, ACertificateNamesItsUserUnlessTheGatewayShowsIt) {
@@ -251,29 +242,29 @@ TEST_F(AuthServiceTest, ACertificateNamesItsUserUnlessTheGatewayShowsIt) {
     context->set_certificate_name(SharedBytes::Copy(name));
     return context;
   };
-  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("a", "v"), call())), kNone);
-  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("b", "v"), call())), kErrPermissionDenied);
-  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("a", "v"), call(""))), kErrPermissionDenied);
+  EXPECT_EQ(ErrorOf(served_.Call(kPutPath, PutBody("a", "v"), call())), kNone);
+  EXPECT_EQ(ErrorOf(served_.Call(kPutPath, PutBody("b", "v"), call())), kErrPermissionDenied);
+  EXPECT_EQ(ErrorOf(served_.Call(kPutPath, PutBody("a", "v"), call(""))), kErrPermissionDenied);
   EXPECT_EQ(ErrorOf(served_.Call("/etcdserverpb.Auth/UserList", "", call(""))), kErrUserEmpty);
   // CVE-2018-16886
   auto gateway = call();
   gateway->AddMetadata("grpcgateway-accept", "application/json");
-  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("a", "v"), gateway)), kErrUserEmpty);
+  EXPECT_EQ(ErrorOf(served_.Call(kPutPath, PutBody("a", "v"), gateway)), kErrUserEmpty);
   auto both = call();
   both->AddMetadata("token", bob_);
-  EXPECT_EQ(ErrorOf(served_.Call(kPut, PutBody("a", "v"), both)), kErrPermissionDenied);
+  EXPECT_EQ(ErrorOf(served_.Call(kPutPath, PutBody("a", "v"), both)), kErrPermissionDenied);
 }
 
 // A change of another user's permissions must not fail requests in flight.
 TEST_F(AuthServiceTest, WhatChangesForOthersFailsNobody) {
   std::vector<std::shared_ptr<const Answer>> answers;
   for (int i = 0; i < 20; ++i) {
-    answers.push_back(served_.Send(kPut, PutBody("a", "v"), As(alice_)));
+    answers.push_back(served_.Send(kPutPath, PutBody("a", "v"), As(alice_)));
     etcdserverpb::AuthRoleAddRequest role;
     role.set_name("role" + std::to_string(i));
     answers.push_back(
         served_.Send("/etcdserverpb.Auth/RoleAdd", role.SerializeAsString(), As(root_)));
-    answers.push_back(served_.Send(kPut, PutBody("a", "v"), As(alice_)));
+    answers.push_back(served_.Send(kPutPath, PutBody("a", "v"), As(alice_)));
   }
   for (const auto& answer : answers) EXPECT_EQ(ErrorOf(served_.Await(*answer)), kNone);
 }
@@ -285,7 +276,7 @@ TEST_F(AuthServiceTest, WhatIsTakenAwayMeanwhileIsNotApplied) {
   revoke.set_role("writer");
   const auto revoked =
       served_.Send("/etcdserverpb.Auth/UserRevokeRole", revoke.SerializeAsString(), As(root_));
-  const auto put = served_.Send(kPut, PutBody("a", "v"), As(alice_));
+  const auto put = served_.Send(kPutPath, PutBody("a", "v"), As(alice_));
   EXPECT_EQ(ErrorOf(served_.Await(*revoked)), kNone);
   EXPECT_EQ(ErrorOf(served_.Await(*put)), kErrPermissionDenied);
   etcdserverpb::RangeResponse response;
@@ -300,7 +291,7 @@ TEST_F(AuthServiceTest, ATokenThatEndsMeanwhileEndsItsRequests) {
   change.set_name("alice");
   const auto changed =
       served_.Send("/etcdserverpb.Auth/UserChangePassword", change.SerializeAsString(), As(root_));
-  const auto put = served_.Send(kPut, PutBody("a", "v"), As(alice_));
+  const auto put = served_.Send(kPutPath, PutBody("a", "v"), As(alice_));
   EXPECT_EQ(ErrorOf(served_.Await(*changed)), kNone);
   EXPECT_EQ(ErrorOf(served_.Await(*put)), kErrInvalidAuthToken);
   etcdserverpb::RangeResponse response;
@@ -325,7 +316,7 @@ TEST_F(AuthServiceTest, WhatWaitsWhileItsTokenEndsIsNotApplied) {
   const auto deleted = send("UserDelete", gone);
   const auto added = send("UserAdd", another);
   const auto granted = send("UserGrantRole", grant);
-  const auto put = served_.Send(kPut, PutBody("a", "v"), As(alice_));
+  const auto put = served_.Send(kPutPath, PutBody("a", "v"), As(alice_));
   EXPECT_EQ(ErrorOf(served_.Await(*deleted)), kNone);
   EXPECT_EQ(ErrorOf(served_.Await(*added)), kNone);
   EXPECT_EQ(ErrorOf(served_.Await(*granted)), kNone);
@@ -367,8 +358,8 @@ TEST_F(AuthServiceTest, TheKeysOfALeaseAreLookedAtOnceARequest) {
 TEST_F(AuthServiceTest, ARestartKeepsUsersAndForgetsTokens) {
   ServedMember again(served_.Stop());
   ASSERT_TRUE(again.Start().has_value());
-  EXPECT_EQ(ErrorOf(again.Call(kPut, PutBody("a", "v"))), kErrUserEmpty);
-  EXPECT_EQ(ErrorOf(again.Call(kPut, PutBody("a", "v"), As(alice_))), kErrInvalidAuthToken);
+  EXPECT_EQ(ErrorOf(again.Call(kPutPath, PutBody("a", "v"))), kErrUserEmpty);
+  EXPECT_EQ(ErrorOf(again.Call(kPutPath, PutBody("a", "v"), As(alice_))), kErrInvalidAuthToken);
   etcdserverpb::AuthenticateRequest login;
   login.set_name("alice");
   login.set_password("of alice");
@@ -376,7 +367,7 @@ TEST_F(AuthServiceTest, ARestartKeepsUsersAndForgetsTokens) {
   ASSERT_TRUE(answer.has_value());
   etcdserverpb::AuthenticateResponse response;
   ASSERT_TRUE(response.ParseFromString(*answer));
-  EXPECT_EQ(ErrorOf(again.Call(kPut, PutBody("a", "v"), As(response.token()))), kNone);
+  EXPECT_EQ(ErrorOf(again.Call(kPutPath, PutBody("a", "v"), As(response.token()))), kNone);
 }
 
 // After a kill the log is applied again from where the database ends, and the logins in it count
@@ -386,7 +377,7 @@ TEST_F(AuthServiceTest, AKillForgetsTokensOnceTheDatabaseIsPastTheirLogins) {
   served_.lanes().RunFor(std::chrono::seconds(1));
   const std::string fresh = Login("alice", "of alice").value();
   const auto put = [](ServedMember& member, const std::string& token) {
-    return ErrorOf(member.Call(kPut, PutBody("a", "1"), As(token)));
+    return ErrorOf(member.Call(kPutPath, PutBody("a", "1"), As(token)));
   };
   Rng rng(1);
   ServedMember at_once(served_.disk().CrashImage(SimFileSystem::Keep::kAll, rng));

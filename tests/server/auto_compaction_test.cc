@@ -11,7 +11,6 @@ namespace {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
-using Mode = CompactionPolicy::Mode;
 
 class AutoCompactionCluster : public ::testing::Test {
  protected:
@@ -44,7 +43,7 @@ class AutoCompactionCluster : public ::testing::Test {
 };
 
 TEST_F(AutoCompactionCluster, ByRevisionAllMembersCompactWhatTheirLeaderDecides) {
-  Begin({.mode = Mode::kRevision, .kept_revisions = 5});
+  Begin({.mode = CompactionPolicy::Mode::kRevision, .kept_revisions = 5});
   ASSERT_NO_FATAL_FAILURE(Put(20));
   const std::int64_t due = cluster_->member(leader()).store().revision() - 5;
   ASSERT_TRUE(CompactedTo(due));
@@ -56,7 +55,7 @@ TEST_F(AutoCompactionCluster, ByRevisionAllMembersCompactWhatTheirLeaderDecides)
 }
 
 TEST_F(AutoCompactionCluster, ByTimeWhatIsOlderThanThePeriodGoes) {
-  Begin({.mode = Mode::kPeriodic, .period = seconds(10)});
+  Begin({.mode = CompactionPolicy::Mode::kPeriodic, .period = seconds(10)});
   ASSERT_NO_FATAL_FAILURE(Put(20));
   const std::int64_t old = cluster_->member(leader()).store().revision();
   ASSERT_TRUE(CompactedTo(old));
@@ -65,7 +64,7 @@ TEST_F(AutoCompactionCluster, ByTimeWhatIsOlderThanThePeriodGoes) {
 }
 
 TEST_F(AutoCompactionCluster, TheNextLeaderGoesOn) {
-  Begin({.mode = Mode::kPeriodic, .period = seconds(10)});
+  Begin({.mode = CompactionPolicy::Mode::kPeriodic, .period = seconds(10)});
   ASSERT_NO_FATAL_FAILURE(Put(5));
   const std::int64_t first = cluster_->member(leader()).store().revision();
   ASSERT_TRUE(CompactedTo(first));
@@ -77,7 +76,7 @@ TEST_F(AutoCompactionCluster, TheNextLeaderGoesOn) {
 
 // A client's compaction comes first.
 TEST_F(AutoCompactionCluster, ARevisionThatIsCompactedAlreadyIsNoFailure) {
-  Begin({.mode = Mode::kRevision, .kept_revisions = 5});
+  Begin({.mode = CompactionPolicy::Mode::kRevision, .kept_revisions = 5});
   ASSERT_NO_FATAL_FAILURE(Put(20));
   const std::int64_t newest = cluster_->member(leader()).store().revision();
   ASSERT_TRUE(
@@ -89,7 +88,7 @@ TEST_F(AutoCompactionCluster, ARevisionThatIsCompactedAlreadyIsNoFailure) {
 }
 
 TEST_F(AutoCompactionCluster, WithoutALeaderNothingIsCompactedAndThenItIs) {
-  Begin({.mode = Mode::kPeriodic, .period = seconds(10)});
+  Begin({.mode = CompactionPolicy::Mode::kPeriodic, .period = seconds(10)});
   ASSERT_NO_FATAL_FAILURE(Put(5));
   const std::int64_t newest = cluster_->member(leader()).store().revision();
   const std::size_t left = (leader() + 1) % 3;

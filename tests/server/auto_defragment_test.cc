@@ -7,15 +7,14 @@
 #include <vector>
 
 #include "tests/server/lanes.h"
+#include "tests/server/mebibyte.h"
 
 namespace kvorum::server {
 namespace {
 
-using Request = DefragmentTurns::Request;
+using TurnRequest = DefragmentTurns::Request;
 using std::chrono::minutes;
 using std::chrono::seconds;
-
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 class AutoDefragmentTest : public testing::Test {
  protected:
@@ -25,7 +24,7 @@ class AutoDefragmentTest : public testing::Test {
         AutoDefragment::Hooks{.size_bytes = [this] { return size_; },
                               .in_use_bytes = [this] { return in_use_; },
                               .ask =
-                                  [this](Request request) {
+                                  [this](TurnRequest request) {
                                     asked_.push_back(request);
                                     return has_turn_;
                                   },
@@ -41,7 +40,7 @@ class AutoDefragmentTest : public testing::Test {
     size_ = in_use_;
     done_(Result<void>());
   }
-  std::size_t Count(Request request) const {
+  std::size_t Count(TurnRequest request) const {
     return static_cast<std::size_t>(std::ranges::count(asked_, request));
   }
 
@@ -51,7 +50,7 @@ class AutoDefragmentTest : public testing::Test {
   std::uint64_t size_ = 100 * kMiB;
   std::uint64_t in_use_ = 40 * kMiB;
   bool has_turn_ = true;
-  std::vector<Request> asked_;
+  std::vector<TurnRequest> asked_;
   int runs_ = 0;
   std::move_only_function<void(Result<void>)> done_;
 };
@@ -63,7 +62,7 @@ TEST_F(AutoDefragmentTest, RunsOnceTheThresholdIsReached) {
   Finish();
   RunFor(minutes(30));
   EXPECT_EQ(runs_, 1) << "nothing is free any more";
-  EXPECT_EQ(Count(Request::kEnd), 1);
+  EXPECT_EQ(Count(TurnRequest::kEnd), 1);
 }
 
 TEST_F(AutoDefragmentTest, BelowItNothingIsAsked) {
@@ -92,19 +91,19 @@ TEST_F(AutoDefragmentTest, WaitsForItsTurnAndRenewsItWhileItRuns) {
   Start(50);
   RunFor(minutes(1));
   EXPECT_EQ(runs_, 0);
-  EXPECT_GE(Count(Request::kBegin), 5u);
+  EXPECT_GE(Count(TurnRequest::kBegin), 5u);
   has_turn_ = true;
   RunFor(minutes(1));
   ASSERT_EQ(runs_, 1);
-  EXPECT_EQ(Count(Request::kEnd), 0u);
-  const std::size_t renewals = Count(Request::kRenew);
+  EXPECT_EQ(Count(TurnRequest::kEnd), 0u);
+  const std::size_t renewals = Count(TurnRequest::kRenew);
   RunFor(DefragmentTurns::kHold);
-  EXPECT_GT(Count(Request::kRenew), renewals + 2) << "several in the time that it lasts";
+  EXPECT_GT(Count(TurnRequest::kRenew), renewals + 2) << "several in the time that it lasts";
   Finish();
   RunFor(seconds(1));
-  const std::size_t last = Count(Request::kRenew);
+  const std::size_t last = Count(TurnRequest::kRenew);
   RunFor(minutes(2));
-  EXPECT_EQ(Count(Request::kRenew), last);
+  EXPECT_EQ(Count(TurnRequest::kRenew), last);
 }
 
 TEST_F(AutoDefragmentTest, AFailureIsTriedAgainAfterARest) {
@@ -114,7 +113,7 @@ TEST_F(AutoDefragmentTest, AFailureIsTriedAgainAfterARest) {
   done_(Fail(Code::kResourceExhausted, "no space"));
   RunFor(minutes(4));
   EXPECT_EQ(runs_, 1);
-  EXPECT_EQ(Count(Request::kEnd), 1u) << "others may";
+  EXPECT_EQ(Count(TurnRequest::kEnd), 1u) << "others may";
   RunFor(minutes(2));
   EXPECT_EQ(runs_, 2);
 }

@@ -18,9 +18,9 @@
 namespace kvorum::server {
 namespace {
 
-constexpr std::int64_t kNow = 1'800'000'000;
+constexpr std::int64_t kNowS = 1'800'000'000;
 constexpr std::int64_t kDay = 86'400;
-constexpr std::string_view kDir = "data/fixtures/peer";
+constexpr std::string_view kPeerTlsDir = "data/fixtures/peer";
 
 struct Certificate {
   explicit Certificate(const std::string& pem) {
@@ -44,8 +44,8 @@ struct Certificate {
 class AutoTlsTest : public testing::Test {
  protected:
   Result<CertificatePair> Keep(std::string_view urls = "https://127.0.0.1:2380",
-                               std::uint64_t years = 1, std::int64_t now_s = kNow) {
-    return KeepSelfSigned(fs_, std::string(kDir), *ParseUrls(urls), years, now_s);
+                               std::uint64_t years = 1, std::int64_t now_s = kNowS) {
+    return KeepSelfSigned(fs_, std::string(kPeerTlsDir), *ParseUrls(urls), years, now_s);
   }
   std::string Read(const std::string& path) { return *ReadWholeFile(fs_, path, 1 << 20); }
 
@@ -64,10 +64,10 @@ TEST_F(AutoTlsTest, NamesTheHostsOfTheUrlsAndIsGoodForServersAndClients) {
   EXPECT_TRUE(made.IsForAddress("127.0.0.1"));
   EXPECT_TRUE(made.IsForAddress("::1"));
   EXPECT_FALSE(made.IsForAddress("127.0.0.2"));
-  EXPECT_TRUE(made.IsValidAt(kNow + 1));
-  EXPECT_FALSE(made.IsValidAt(kNow - 1));
-  EXPECT_TRUE(made.IsValidAt(kNow + 729 * kDay));
-  EXPECT_FALSE(made.IsValidAt(kNow + 731 * kDay));
+  EXPECT_TRUE(made.IsValidAt(kNowS + 1));
+  EXPECT_FALSE(made.IsValidAt(kNowS - 1));
+  EXPECT_TRUE(made.IsValidAt(kNowS + 729 * kDay));
+  EXPECT_FALSE(made.IsValidAt(kNowS + 731 * kDay));
   EXPECT_EQ(X509_check_purpose(made.x509.get(), X509_PURPOSE_SSL_SERVER, 0), 1);
   EXPECT_EQ(X509_check_purpose(made.x509.get(), X509_PURPOSE_SSL_CLIENT, 0), 1);
   EXPECT_EQ(X509_check_ca(made.x509.get()), 1);
@@ -76,15 +76,15 @@ TEST_F(AutoTlsTest, NamesTheHostsOfTheUrlsAndIsGoodForServersAndClients) {
 }
 
 TEST_F(AutoTlsTest, OnlyOneProcessMakesThem) {
-  ASSERT_TRUE(fs_.MakeDirectories(std::string(kDir)).has_value());
-  auto lock = fs_.Lock(std::string(kDir) + "/lock");
+  ASSERT_TRUE(fs_.MakeDirectories(std::string(kPeerTlsDir)).has_value());
+  auto lock = fs_.Lock(std::string(kPeerTlsDir) + "/lock");
   ASSERT_TRUE(lock.has_value());
   EXPECT_EQ(Keep().error().message,
             "another process is making certificates in data/fixtures/peer already");
-  EXPECT_EQ(fs_.List(std::string(kDir))->size(), 1);
+  EXPECT_EQ(fs_.List(std::string(kPeerTlsDir))->size(), 1);
   lock->reset();
   EXPECT_TRUE(Keep().has_value());
-  lock = fs_.Lock(std::string(kDir) + "/lock");
+  lock = fs_.Lock(std::string(kPeerTlsDir) + "/lock");
   EXPECT_TRUE(Keep().has_value()) << "what is there is used without it";
 }
 
@@ -93,7 +93,7 @@ TEST_F(AutoTlsTest, APairThatIsThereIsKept) {
   ASSERT_TRUE(first.has_value());
   const std::string certificate = Read(first->certificate);
   const std::string key = Read(first->key);
-  ASSERT_TRUE(Keep("https://10.1.2.3:2380", 7, kNow + kDay).has_value());
+  ASSERT_TRUE(Keep("https://10.1.2.3:2380", 7, kNowS + kDay).has_value());
   EXPECT_EQ(Read(first->certificate), certificate);
   EXPECT_EQ(Read(first->key), key);
 }
@@ -101,8 +101,8 @@ TEST_F(AutoTlsTest, APairThatIsThereIsKept) {
 TEST_F(AutoTlsTest, TwoAreNeverTheSame) {
   const std::string certificate = Read(Keep()->certificate);
   SimFileSystem other;
-  const auto pair =
-      KeepSelfSigned(other, std::string(kDir), *ParseUrls("https://127.0.0.1:2380"), 1, kNow);
+  const auto pair = KeepSelfSigned(other, std::string(kPeerTlsDir),
+                                   *ParseUrls("https://127.0.0.1:2380"), 1, kNowS);
   const Certificate a(certificate);
   const Certificate b(*ReadWholeFile(other, pair->certificate, 1 << 20));
   EXPECT_NE(
@@ -113,8 +113,8 @@ TEST_F(AutoTlsTest, TwoAreNeverTheSame) {
 TEST_F(AutoTlsTest, OneWhoseTimeIsOverIsMadeAnew) {
   const auto first = Keep();
   const std::string before = Read(first->key);
-  ASSERT_TRUE(Keep("https://127.0.0.1:2380", 1, kNow + 366 * kDay).has_value());
-  EXPECT_TRUE(Certificate(Read(first->certificate)).IsValidAt(kNow + 400 * kDay));
+  ASSERT_TRUE(Keep("https://127.0.0.1:2380", 1, kNowS + 366 * kDay).has_value());
+  EXPECT_TRUE(Certificate(Read(first->certificate)).IsValidAt(kNowS + 400 * kDay));
   EXPECT_NE(Read(first->key), before);
 }
 
@@ -142,7 +142,7 @@ TEST(AutoTlsFilesTest, NobodyElseMayReadThem) {
   std::string root = std::filesystem::temp_directory_path() / "kvorum-auto-tls-XXXXXX";
   ASSERT_NE(mkdtemp(root.data()), nullptr);
   const auto pair = KeepSelfSigned(PosixFileSystem(), root + "/fixtures/client",
-                                   *ParseUrls("https://localhost:2379"), 1, kNow);
+                                   *ParseUrls("https://localhost:2379"), 1, kNowS);
   ASSERT_TRUE(pair.has_value()) << pair.error().message;
   for (const auto& [path, mode] :
        {std::pair(pair->certificate, 0600), std::pair(pair->key, 0600),

@@ -5,10 +5,10 @@
 #include <memory>
 #include <utility>
 
+#include "tests/server/mebibyte.h"
+
 namespace kvorum::server {
 namespace {
-
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 // Without end.
 class EndlessSource final : public mvcc::SnapshotSource {

@@ -12,17 +12,19 @@
 #include "base/api_errors.h"
 #include "proto/rpc.pb.h"
 #include "tests/server/member_services.h"
+#include "tests/server/method_paths.h"
 #include "tests/server/request_bodies.h"
 
 namespace kvorum::server {
 namespace {
 
-using etcdserverpb::MemberAddResponse;
 using etcdserverpb::MemberListResponse;
 using etcdserverpb::MemberPromoteResponse;
 using etcdserverpb::MemberRemoveResponse;
 using etcdserverpb::MemberUpdateResponse;
 using testing::ElementsAre;
+
+using AddResponse = etcdserverpb::MemberAddResponse;
 
 constexpr std::string_view kAdd = "/etcdserverpb.Cluster/MemberAdd";
 constexpr std::string_view kRemove = "/etcdserverpb.Cluster/MemberRemove";
@@ -30,9 +32,6 @@ constexpr std::string_view kUpdate = "/etcdserverpb.Cluster/MemberUpdate";
 constexpr std::string_view kPromote = "/etcdserverpb.Cluster/MemberPromote";
 constexpr std::string_view kList = "/etcdserverpb.Cluster/MemberList";
 constexpr std::string_view kMoveLeader = "/etcdserverpb.Maintenance/MoveLeader";
-constexpr std::string_view kRange = "/etcdserverpb.KV/Range";
-constexpr std::string_view kPut = "/etcdserverpb.KV/Put";
-constexpr std::string_view kStatus = "/etcdserverpb.Maintenance/Status";
 
 std::string AddBody(std::vector<std::string> urls, bool is_learner = false) {
   etcdserverpb::MemberAddRequest request;
@@ -49,7 +48,7 @@ std::string IdBody(raft::MemberId id, std::vector<std::string> urls = {}) {
 }
 
 template <class T>
-Error ErrorOf(const Result<T>& result) {
+Error StatusOf(const Result<T>& result) {
   return result.has_value() ? Error{Code::kOk, "no error"} : result.error();
 }
 
@@ -99,7 +98,7 @@ class ClusterServiceTest : public testing::Test {
     return *views_.back();
   }
   // Starts the machine of a member that was added last; its number.
-  std::size_t StartAdded(const MemberAddResponse& added) {
+  std::size_t StartAdded(const AddResponse& added) {
     std::string initial;
     const std::size_t number = cluster_->size();
     for (std::size_t i = 0; i <= number; ++i) {
@@ -122,7 +121,7 @@ TEST_F(ClusterServiceTest, AnAddedMemberIsInTheAnswerAndInEveryonesList) {
   Begin(3);
   const auto added =
       TrustingServices(Follower())
-          .Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.9:2380", "http://10.0.0.4:2380"}));
+          .Call<AddResponse>(kAdd, AddBody({"http://10.0.0.9:2380", "http://10.0.0.4:2380"}));
   ASSERT_TRUE(added.has_value()) << added.error().message;
   EXPECT_NE(added->header().cluster_id(), 0);
   EXPECT_EQ(added->header().revision(), 0);
@@ -144,7 +143,7 @@ TEST_F(ClusterServiceTest, AnAddedMemberIsInTheAnswerAndInEveryonesList) {
 TEST_F(ClusterServiceTest, AnAddedMembersIdIsOfItsUrlsAndTheTime) {
   Begin(1);
   const std::int64_t now_s = cluster_->scheduler().clock().WallNanos() / 1'000'000'000;
-  const auto added = ServicesOf(0).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.2:2380"}));
+  const auto added = ServicesOf(0).Call<AddResponse>(kAdd, AddBody({"http://10.0.0.2:2380"}));
   ASSERT_TRUE(added.has_value()) << added.error().message;
   EXPECT_EQ(added->member().id(), ComputeMemberId({"http://10.0.0.2:2380"}, "", now_s));
 }
@@ -161,11 +160,11 @@ TEST_F(ClusterServiceTest, UrlsThatAreNoneAreRefused) {
                                                {"http://%zz:5"},
                                                {"http://a b:5"},
                                                {"http://10.0.0.2:2380", ""}}) {
-    const auto added = ServicesOf(0).Call<MemberAddResponse>(kAdd, AddBody(urls));
-    EXPECT_EQ(ErrorOf(added), kErrMemberBadUrls.ToError()) << testing::PrintToString(urls);
+    const auto added = ServicesOf(0).Call<AddResponse>(kAdd, AddBody(urls));
+    EXPECT_EQ(StatusOf(added), kErrMemberBadUrls.ToError()) << testing::PrintToString(urls);
     const auto updated =
         ServicesOf(0).Call<MemberUpdateResponse>(kUpdate, IdBody(cluster_->id(0), urls));
-    EXPECT_EQ(ErrorOf(updated), kErrMemberBadUrls.ToError()) << testing::PrintToString(urls);
+    EXPECT_EQ(StatusOf(updated), kErrMemberBadUrls.ToError()) << testing::PrintToString(urls);
   }
   EXPECT_EQ(View(0).members.size(), 1);
   EXPECT_THAT(View(0).members.begin()->second.peer_urls, ElementsAre("http://10.0.0.1:2380"));
@@ -174,7 +173,7 @@ TEST_F(ClusterServiceTest, UrlsThatAreNoneAreRefused) {
 // As etcd does: its id is made of them.
 TEST_F(ClusterServiceTest, AnAdditionKeepsUrlsInOrderAndInOneSpelling) {
   Begin(1);
-  const auto added = ServicesOf(0).Call<MemberAddResponse>(
+  const auto added = ServicesOf(0).Call<AddResponse>(
       kAdd, AddBody({"http://b:1", " HTTP://a: ", "unix:///s", "http://a:99999?x#y"}));
   ASSERT_TRUE(added.has_value()) << added.error().message;
   EXPECT_THAT(added->member().peerurls(),
@@ -194,28 +193,28 @@ TEST_F(ClusterServiceTest, WhatCannotBeIsRefusedAndWritesNothing) {
   const std::size_t leader = Leader();
   const raft::Index before = cluster_->replica(leader).commit_index();
   for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(ErrorOf(TrustingServices(i).Call<MemberAddResponse>(
-                  kAdd, AddBody({"http://10.0.0.2:2380"}))),
-              kErrPeerUrlExist.ToError());
-    EXPECT_EQ(ErrorOf(TrustingServices(i).Call<MemberUpdateResponse>(
+    EXPECT_EQ(
+        StatusOf(TrustingServices(i).Call<AddResponse>(kAdd, AddBody({"http://10.0.0.2:2380"}))),
+        kErrPeerUrlExist.ToError());
+    EXPECT_EQ(StatusOf(TrustingServices(i).Call<MemberUpdateResponse>(
                   kUpdate, IdBody(cluster_->id(0), {"http://10.0.0.2:2380"}))),
               kErrPeerUrlExist.ToError());
-    EXPECT_EQ(ErrorOf(TrustingServices(i).Call<MemberUpdateResponse>(
+    EXPECT_EQ(StatusOf(TrustingServices(i).Call<MemberUpdateResponse>(
                   kUpdate, IdBody(77, {"http://10.0.0.8:2380"}))),
               kErrMemberNotFound.ToError());
-    EXPECT_EQ(ErrorOf(TrustingServices(i).Call<MemberUpdateResponse>(
+    EXPECT_EQ(StatusOf(TrustingServices(i).Call<MemberUpdateResponse>(
                   kUpdate, IdBody(77, {"no URL", "http://10.0.0.2:2380"}))),
               kErrMemberNotFound.ToError());
-    EXPECT_EQ(ErrorOf(TrustingServices(i).Call<MemberUpdateResponse>(
+    EXPECT_EQ(StatusOf(TrustingServices(i).Call<MemberUpdateResponse>(
                   kUpdate, IdBody(cluster_->id(0), {"no URL", "http://10.0.0.2:2380"}))),
               kErrPeerUrlExist.ToError());
-    EXPECT_EQ(ErrorOf(TrustingServices(i).Call<MemberRemoveResponse>(kRemove, IdBody(77))),
+    EXPECT_EQ(StatusOf(TrustingServices(i).Call<MemberRemoveResponse>(kRemove, IdBody(77))),
               kErrMemberNotFound.ToError());
   }
-  EXPECT_EQ(ErrorOf(ServicesOf(leader).Call<MemberPromoteResponse>(kPromote, IdBody(77))),
+  EXPECT_EQ(StatusOf(ServicesOf(leader).Call<MemberPromoteResponse>(kPromote, IdBody(77))),
             kErrMemberNotFound.ToError());
   EXPECT_EQ(
-      ErrorOf(ServicesOf(leader).Call<MemberPromoteResponse>(kPromote, IdBody(cluster_->id(0)))),
+      StatusOf(ServicesOf(leader).Call<MemberPromoteResponse>(kPromote, IdBody(cluster_->id(0)))),
       kErrMemberNotLearner.ToError());
   EXPECT_EQ(cluster_->replica(leader).commit_index(), before);
 }
@@ -248,10 +247,9 @@ TEST_F(ClusterServiceTest, AnUpdateChangesTheUrlsAndNothingElse) {
 
 TEST_F(ClusterServiceTest, OneThatIsNotStartedMustStartBeforeTheNextIsAdded) {
   Begin(1);
-  ASSERT_TRUE(
-      ServicesOf(0).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.2:2380"})).has_value());
+  ASSERT_TRUE(ServicesOf(0).Call<AddResponse>(kAdd, AddBody({"http://10.0.0.2:2380"})).has_value());
   // Two voters, one of them started: nothing is committed any more, and nothing was asked of it.
-  EXPECT_EQ(ErrorOf(ServicesOf(0).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.3:2380"}))),
+  EXPECT_EQ(StatusOf(ServicesOf(0).Call<AddResponse>(kAdd, AddBody({"http://10.0.0.3:2380"}))),
             kErrNotEnoughStarted.ToError());
 }
 
@@ -259,16 +257,15 @@ TEST_F(ClusterServiceTest, AClusterThatIsNotWholeTakesNoNewMember) {
   Begin(3);
   const std::size_t leader = Leader();
   cluster_->Kill((leader + 1) % 3);
-  EXPECT_EQ(
-      ErrorOf(ServicesOf(leader).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.4:2380"}))),
-      kErrUnhealthy.ToError());
-  EXPECT_EQ(ErrorOf(ServicesOf(leader).Call<MemberAddResponse>(
+  EXPECT_EQ(StatusOf(ServicesOf(leader).Call<AddResponse>(kAdd, AddBody({"http://10.0.0.4:2380"}))),
+            kErrUnhealthy.ToError());
+  EXPECT_EQ(StatusOf(ServicesOf(leader).Call<AddResponse>(
                 kAdd, AddBody({"http://10.0.0.4:2380"}, /*is_learner=*/true))),
             kErrUnhealthy.ToError());
   ServicesOf(leader).context().limits.strict_reconfig_check = false;
-  EXPECT_EQ(ErrorText(ServicesOf(leader).Call<MemberAddResponse>(
-                kAdd, AddBody({"http://10.0.0.4:2380"}))),
-            "ok");
+  EXPECT_EQ(
+      ErrorText(ServicesOf(leader).Call<AddResponse>(kAdd, AddBody({"http://10.0.0.4:2380"}))),
+      "ok");
 }
 
 TEST_F(ClusterServiceTest, TheDeadMayBeRemovedAndTheQuorumMayNot) {
@@ -278,7 +275,7 @@ TEST_F(ClusterServiceTest, TheDeadMayBeRemovedAndTheQuorumMayNot) {
   const std::size_t alive = (leader + 2) % 3;
   cluster_->Kill(dead);
   EXPECT_EQ(
-      ErrorOf(ServicesOf(leader).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(alive)))),
+      StatusOf(ServicesOf(leader).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(alive)))),
       kErrUnhealthy.ToError());
   const auto removed =
       ServicesOf(leader).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(dead)));
@@ -289,10 +286,10 @@ TEST_F(ClusterServiceTest, TheDeadMayBeRemovedAndTheQuorumMayNot) {
 
 TEST_F(ClusterServiceTest, TheOnlyMemberStays) {
   Begin(1);
-  EXPECT_EQ(ErrorOf(ServicesOf(0).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(0)))),
+  EXPECT_EQ(StatusOf(ServicesOf(0).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(0)))),
             kErrNotEnoughStarted.ToError());
   ServicesOf(0).context().limits.strict_reconfig_check = false;
-  EXPECT_EQ(ErrorOf(ServicesOf(0).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(0)))),
+  EXPECT_EQ(StatusOf(ServicesOf(0).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(0)))),
             kErrNotEnoughStarted.ToError());
   EXPECT_EQ(ErrorText(ServicesOf(0).Call<MemberListResponse>(kList, NumberBody(1))), "ok");
 }
@@ -307,7 +304,7 @@ TEST_F(ClusterServiceTest, LearnersThatAreAddedAtTheSameTimeStayWithinTheLimit) 
   ASSERT_TRUE(cluster_->RunUntil([&] { return one->has_value() && two->has_value(); }));
   const auto& refused = (*one)->has_value() ? *two : *one;
   EXPECT_NE((*one)->has_value(), (*two)->has_value());
-  EXPECT_EQ(ErrorOf(*refused), kErrTooManyLearners.ToError());
+  EXPECT_EQ(StatusOf(*refused), kErrTooManyLearners.ToError());
   ASSERT_TRUE(cluster_->CatchUp());
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(View(i).members.size(), 4);
 }
@@ -320,14 +317,14 @@ TEST_F(ClusterServiceTest, ALearnerJoinsCatchesUpAndIsPromoted) {
   }
   const std::size_t leader = Leader();
   const auto added =
-      ServicesOf(leader).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.4:2380"}, true));
+      ServicesOf(leader).Call<AddResponse>(kAdd, AddBody({"http://10.0.0.4:2380"}, true));
   ASSERT_TRUE(added.has_value()) << added.error().message;
   EXPECT_TRUE(added->member().islearner());
   const raft::MemberId id{added->member().id()};
-  EXPECT_EQ(ErrorOf(ServicesOf(leader).Call<MemberAddResponse>(
-                kAdd, AddBody({"http://10.0.0.5:2380"}, true))),
-            kErrTooManyLearners.ToError());
-  EXPECT_EQ(ErrorOf(ServicesOf(leader).Call<MemberPromoteResponse>(kPromote, IdBody(id))),
+  EXPECT_EQ(
+      StatusOf(ServicesOf(leader).Call<AddResponse>(kAdd, AddBody({"http://10.0.0.5:2380"}, true))),
+      kErrTooManyLearners.ToError());
+  EXPECT_EQ(StatusOf(ServicesOf(leader).Call<MemberPromoteResponse>(kPromote, IdBody(id))),
             kErrLearnerNotReady.ToError());
 
   const std::size_t learner = StartAdded(*added);
@@ -340,7 +337,7 @@ TEST_F(ClusterServiceTest, ALearnerJoinsCatchesUpAndIsPromoted) {
   EXPECT_EQ(promoted->members_size(), 4);
   ASSERT_TRUE(cluster_->CatchUp());
   for (std::size_t i = 0; i < 4; ++i) EXPECT_FALSE(View(i).members.at(id).is_learner);
-  EXPECT_EQ(ErrorOf(ServicesOf(leader).Call<MemberPromoteResponse>(kPromote, IdBody(id))),
+  EXPECT_EQ(StatusOf(ServicesOf(leader).Call<MemberPromoteResponse>(kPromote, IdBody(id))),
             kErrMemberNotLearner.ToError());
 
   // Its vote counts: it and two of the three others are a quorum of four.
@@ -352,28 +349,27 @@ TEST_F(ClusterServiceTest, ALearnerJoinsCatchesUpAndIsPromoted) {
 
 TEST_F(ClusterServiceTest, ALearnerServesItsOwnStateOnly) {
   Begin(1);
-  const auto added =
-      ServicesOf(0).Call<MemberAddResponse>(kAdd, AddBody({"http://10.0.0.2:2380"}, true));
+  const auto added = ServicesOf(0).Call<AddResponse>(kAdd, AddBody({"http://10.0.0.2:2380"}, true));
   ASSERT_TRUE(added.has_value()) << added.error().message;
   const std::size_t learner = StartAdded(*added);
   ASSERT_TRUE(cluster_->CatchUp());
   MemberServices& services = ServicesOf(learner);
   const auto refused = [&](std::string_view path, const std::string& body) {
-    return ErrorOf(services.Call<MemberListResponse>(path, body)) ==
+    return StatusOf(services.Call<MemberListResponse>(path, body)) ==
            kErrNotSupportedForLearner.ToError();
   };
-  EXPECT_TRUE(refused(kRange, RangeBody({.key = "k"})));
-  EXPECT_TRUE(refused(kPut, PutBody("k", "v")));
+  EXPECT_TRUE(refused(kRangePath, RangeBody({.key = "k"})));
+  EXPECT_TRUE(refused(kPutPath, PutBody("k", "v")));
   EXPECT_TRUE(refused(kList, ""));
   EXPECT_TRUE(refused(kList, NumberBody(1)));
   EXPECT_TRUE(refused(kAdd, AddBody({"http://10.0.0.5:2380"})));
   EXPECT_TRUE(refused(kPromote, IdBody(raft::MemberId{added->member().id()})));
   EXPECT_TRUE(refused(kMoveLeader, NumberBody(1)));
-  EXPECT_TRUE(
-      services
-          .Call<etcdserverpb::RangeResponse>(kRange, RangeBody({.key = "k", .serializable = true}))
-          .has_value());
-  const auto status = services.Call<etcdserverpb::StatusResponse>(kStatus, "");
+  EXPECT_TRUE(services
+                  .Call<etcdserverpb::RangeResponse>(kRangePath,
+                                                     RangeBody({.key = "k", .serializable = true}))
+                  .has_value());
+  const auto status = services.Call<etcdserverpb::StatusResponse>(kStatusPath, "");
   ASSERT_TRUE(status.has_value());
   EXPECT_TRUE(status->islearner());
 
@@ -383,13 +379,13 @@ TEST_F(ClusterServiceTest, ALearnerServesItsOwnStateOnly) {
           .Call<MemberPromoteResponse>(kPromote, IdBody(raft::MemberId{added->member().id()}))
           .has_value());
   ASSERT_TRUE(cluster_->CatchUp());
-  EXPECT_FALSE(refused(kRange, RangeBody({.key = "k"})));
+  EXPECT_FALSE(refused(kRangePath, RangeBody({.key = "k"})));
 }
 
 TEST_F(ClusterServiceTest, AFollowerDoesNotPromoteByItself) {
   Begin(3);
   EXPECT_EQ(
-      ErrorOf(
+      StatusOf(
           ServicesOf(Follower()).Call<MemberPromoteResponse>(kPromote, IdBody(cluster_->id(0)))),
       kErrNotLeader.ToError())
       << "without a way to the leader";
@@ -427,7 +423,7 @@ TEST_F(ClusterServiceTest, AMemberIsReplacedByOneWithItsUrls) {
                   .has_value());
   cluster_->RunFor(std::chrono::seconds(6));
   const auto added =
-      ServicesOf(leader).Call<MemberAddResponse>(kAdd, AddBody({SmallCluster::PeerUrlOf(victim)}));
+      ServicesOf(leader).Call<AddResponse>(kAdd, AddBody({SmallCluster::PeerUrlOf(victim)}));
   ASSERT_TRUE(added.has_value()) << added.error().message;
   EXPECT_NE(added->member().id(), cluster_->id(victim)) << "a removed id never comes back";
 }
@@ -453,9 +449,9 @@ TEST_F(ClusterServiceTest, LeadershipIsMoved) {
   const std::size_t next = (leader + 1) % 3;
   using etcdserverpb::MoveLeaderResponse;
   EXPECT_EQ(
-      ErrorOf(ServicesOf(next).Call<MoveLeaderResponse>(kMoveLeader, IdBody(cluster_->id(next)))),
+      StatusOf(ServicesOf(next).Call<MoveLeaderResponse>(kMoveLeader, IdBody(cluster_->id(next)))),
       kErrNotLeader.ToError());
-  EXPECT_EQ(ErrorOf(ServicesOf(leader).Call<MoveLeaderResponse>(kMoveLeader, IdBody(77))),
+  EXPECT_EQ(StatusOf(ServicesOf(leader).Call<MoveLeaderResponse>(kMoveLeader, IdBody(77))),
             kErrBadLeaderTransferee.ToError());
   const auto moved =
       ServicesOf(leader).Call<MoveLeaderResponse>(kMoveLeader, IdBody(cluster_->id(next)));
@@ -469,7 +465,7 @@ TEST_F(ClusterServiceTest, LeadershipThatCannotBeMovedIsSaidInTime) {
   const std::size_t leader = Leader();
   const std::size_t next = (leader + 1) % 3;
   cluster_->Kill(next);
-  EXPECT_EQ(ErrorOf(ServicesOf(leader).Call<etcdserverpb::MoveLeaderResponse>(
+  EXPECT_EQ(StatusOf(ServicesOf(leader).Call<etcdserverpb::MoveLeaderResponse>(
                 kMoveLeader, IdBody(cluster_->id(next)))),
             kErrTimeoutLeaderTransfer.ToError());
   EXPECT_EQ(Leader(), leader);
@@ -481,7 +477,7 @@ TEST_F(ClusterServiceTest, AStoppingLeaderHandsOver) {
   const TimePoint before = cluster_->scheduler().clock().Now();
   bool done = false;
   cluster_->replica(leader).GiveUpLeadership(std::chrono::milliseconds(500), [&] { done = true; });
-  const auto put = ServicesOf(leader).Send(kPut, PutBody("key", "in between"));
+  const auto put = ServicesOf(leader).Send(kPutPath, PutBody("key", "in between"));
   ASSERT_TRUE(cluster_->RunUntil([&] { return done; }));
   EXPECT_LT(cluster_->scheduler().clock().Now() - before, std::chrono::milliseconds(100));
   EXPECT_NE(cluster_->replica(leader).leader(), cluster_->id(leader));

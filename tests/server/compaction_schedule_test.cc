@@ -17,7 +17,6 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
-using Mode = CompactionPolicy::Mode;
 
 struct Compaction {
   Duration at{};  // since the start
@@ -66,9 +65,11 @@ class Story {
   std::int64_t frozen_at_ = 0;
 };
 
-CompactionPolicy Periodic(Duration period) { return {.mode = Mode::kPeriodic, .period = period}; }
-CompactionPolicy Keep(std::int64_t revisions) {
-  return {.mode = Mode::kRevision, .kept_revisions = revisions};
+CompactionPolicy Periodic(Duration period) {
+  return {.mode = CompactionPolicy::Mode::kPeriodic, .period = period};
+}
+CompactionPolicy KeepRevisions(std::int64_t revisions) {
+  return {.mode = CompactionPolicy::Mode::kRevision, .kept_revisions = revisions};
 }
 
 TEST(CompactionSchedule, AnHoursPeriodCompactsEachHourWhatIsAnHourOld) {
@@ -126,7 +127,7 @@ TEST(CompactionSchedule, TheShortestPeriodsStillLeaveAPause) {
 }
 
 TEST(CompactionSchedule, ByRevisionTheNewestAreKeptEveryFiveMinutes) {
-  Story story(Keep(10));
+  Story story(KeepRevisions(10));
   EXPECT_EQ(story.interval(), minutes(5));
   EXPECT_THAT(story.Until(minutes(20)),
               ElementsAre(Compaction{minutes(10), 1}, Compaction{minutes(15), 6},
@@ -135,7 +136,7 @@ TEST(CompactionSchedule, ByRevisionTheNewestAreKeptEveryFiveMinutes) {
 }
 
 TEST(CompactionSchedule, ByRevisionNothingIsCompactedTwiceAndAFailureWaitsForTheNextTurn) {
-  Story story(Keep(1));
+  Story story(KeepRevisions(1));
   story.Fail(true);
   EXPECT_THAT(story.Until(minutes(5)), ElementsAre(Compaction{minutes(5), 5}));
   story.Fail(false);
@@ -144,7 +145,7 @@ TEST(CompactionSchedule, ByRevisionNothingIsCompactedTwiceAndAFailureWaitsForThe
 }
 
 TEST(CompactionSchedule, ByRevisionAPauseSkipsTurns) {
-  Story story(Keep(1));
+  Story story(KeepRevisions(1));
   story.Pause(true);
   EXPECT_THAT(story.Until(minutes(20)), IsEmpty());
   story.Pause(false);

@@ -24,7 +24,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using namespace std::chrono_literals;
-using Words = std::vector<const char*>;
+using WordList = std::vector<const char*>;
 
 class ConfigFileTest : public testing::Test {
  protected:
@@ -36,7 +36,7 @@ class ConfigFileTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  Reading Read(const std::string& text, Words more_arguments = {}, Words environment = {}) {
+  Reading Read(const std::string& text, WordList more_arguments = {}, WordList environment = {}) {
     std::ofstream(path_, std::ios::binary) << text;
     const std::string flag = "--config-file=" + path_;
     more_arguments.push_back(flag.c_str());
@@ -180,14 +180,14 @@ TEST_F(ConfigFileTest, FlagsThatCannotBeReadAreRefusedAlsoBesideAFile) {
 TEST_F(ConfigFileTest, TheFileMayBeNamedByTheEnvironment) {
   std::ofstream(path_) << "name: a\n";
   const std::string variable = "ETCD_CONFIG_FILE=" + path_;
-  const Words environment = {variable.c_str()};
+  const WordList environment = {variable.c_str()};
   const auto parsed = ParseCommandLine({}, environment);
   ASSERT_TRUE(parsed.has_value());
   EXPECT_EQ(parsed->options.name, "a");
 }
 
 TEST_F(ConfigFileTest, AFileThatIsNotThereIsRefused) {
-  const Words arguments = {"--config-file=/no/such/file"};
+  const WordList arguments = {"--config-file=/no/such/file"};
   const auto parsed = ParseCommandLine(arguments, {});
   ASSERT_FALSE(parsed.has_value());
   EXPECT_EQ(parsed.error().exit_code, 1);
@@ -348,7 +348,7 @@ TEST_F(ConfigFileTest, ABombOfAliasesCostsNothing) {
 TEST_F(ConfigFileTest, SizeIsBounded) {
   EXPECT_THAT(Faults(std::string(kMaxConfigBytes + 1, '#')),
               ElementsAre(HasSubstr("larger than a configuration is")));
-  const Words arguments = {"--config-file=/dev/zero"};
+  const WordList arguments = {"--config-file=/dev/zero"};
   EXPECT_FALSE(ParseCommandLine(arguments, {}).has_value());
 }
 

@@ -3,11 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "tests/disk/sim_file_system.h"
+#include "tests/server/mebibyte.h"
 
 namespace kvorum::server {
 namespace {
-
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 TEST(DiskSpaceTest, WhatWaitsMayCostTwiceItsSizeAndMoreMustStayFree) {
   SimFileSystem fs;

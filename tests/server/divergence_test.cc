@@ -14,7 +14,7 @@ namespace {
 using mvcc::HistorySum;
 using testing::ElementsAre;
 using testing::IsEmpty;
-using enum Comparison::Verdict;
+using Verdict = Comparison::Verdict;
 
 constexpr raft::MemberId kOne{1};
 constexpr raft::MemberId kTwo{2};
@@ -34,7 +34,7 @@ TEST(DivergenceTest, EqualMembersMayHaveStartedAtDifferentTimes) {
       Compare({Of(kOne, {{-1, 100}}, {{256, 5}, {300, 9}}),
                Of(kTwo, {{-1, 103}}, {{256, 2}, {300, 6}}), Of(kThree, {{-1, 109}}, {{300, 0}})},
               3);
-  EXPECT_EQ(compared.verdict, kEqual);
+  EXPECT_EQ(compared.verdict, Verdict::kEqual);
   EXPECT_EQ(compared.revision, 300);
   EXPECT_EQ(compared.compared, 3u);
 }
@@ -43,14 +43,14 @@ TEST(DivergenceTest, TheOneThatDiffersFromAMajorityIsNamed) {
   const auto compared = Compare({Of(kOne, {{-1, 0}}, {{300, 9}}), Of(kTwo, {{-1, 0}}, {{300, 8}}),
                                  Of(kThree, {{-1, 0}}, {{300, 9}})},
                                 3);
-  EXPECT_EQ(compared.verdict, kMinority);
+  EXPECT_EQ(compared.verdict, Verdict::kMinority);
   EXPECT_THAT(compared.diverged, ElementsAre(kTwo));
 }
 
 TEST(DivergenceTest, TwoOfThreeThatDifferAreNoMajority) {
   const auto compared =
       Compare({Of(kOne, {{-1, 0}}, {{300, 9}}), Of(kTwo, {{-1, 0}}, {{300, 8}})}, 3);
-  EXPECT_EQ(compared.verdict, kNoMajority);
+  EXPECT_EQ(compared.verdict, Verdict::kNoMajority);
   EXPECT_THAT(compared.diverged, IsEmpty());
 }
 
@@ -58,7 +58,7 @@ TEST(DivergenceTest, TwoOfFiveThatAreEqualAreNoMajority) {
   const auto compared = Compare({Of(kOne, {{-1, 0}}, {{300, 9}}), Of(kTwo, {{-1, 0}}, {{300, 8}}),
                                  Of(kThree, {{-1, 0}}, {{300, 9}})},
                                 5);
-  EXPECT_EQ(compared.verdict, kNoMajority);
+  EXPECT_EQ(compared.verdict, Verdict::kNoMajority);
 }
 
 TEST(DivergenceTest, ComparedIsWhereMostMembersAre) {
@@ -72,17 +72,17 @@ TEST(DivergenceTest, ComparedIsWhereMostMembersAre) {
 
 TEST(DivergenceTest, SumsOfDifferentCompactionsSayNothing) {
   EXPECT_EQ(Compare({Of(kOne, {{5, 0}}, {{300, 9}}), Of(kTwo, {{7, 0}}, {{300, 8}})}, 2).verdict,
-            kNothing);
+            Verdict::kNothing);
   // One still remembers the compaction before.
   EXPECT_EQ(
       Compare({Of(kOne, {{5, 0}}, {{300, 9}}), Of(kTwo, {{5, 1}, {7, 0}}, {{300, 8}})}, 2).verdict,
-      kEqual);
+      Verdict::kEqual);
 }
 
 TEST(DivergenceTest, MembersWithoutABaseAreLeftOut) {
   EXPECT_EQ(Compare({Of(kOne, {}, {{300, 9}}), Of(kTwo, {{-1, 0}}, {{300, 8}})}, 3).verdict,
-            kNothing);
-  EXPECT_EQ(Compare({}, 3).verdict, kNothing);
+            Verdict::kNothing);
+  EXPECT_EQ(Compare({}, 3).verdict, Verdict::kNothing);
 }
 
 TEST(DivergenceTest, ItsBeginningIsBetweenTwoPoints) {

@@ -13,8 +13,6 @@
 namespace kvorum::server {
 namespace {
 
-using etcdserverpb::DowngradeRequest;
-
 class DowngradeTest : public testing::Test {
  protected:
   void Start(const std::string& cluster_version = "3.7.0") {
@@ -32,8 +30,8 @@ class DowngradeTest : public testing::Test {
   }
   // The cluster's version in the answer, or the error's text.
   std::string Ask(int action, const std::string& version = "") {
-    DowngradeRequest request;
-    request.set_action(static_cast<DowngradeRequest::DowngradeAction>(action));
+    etcdserverpb::DowngradeRequest request;
+    request.set_action(static_cast<etcdserverpb::DowngradeRequest::DowngradeAction>(action));
     request.set_version(version);
     const auto answer =
         served_.Call("/etcdserverpb.Maintenance/Downgrade", request.SerializeAsString());
@@ -60,40 +58,42 @@ const std::string kFormat = "etcdserver: wrong downgrade target version format";
 TEST_F(DowngradeTest, OnlyTheMinorVersionBelowIsATarget) {
   Start();
   for (const char* target : {"3.6", "3.6.0", "3.6.7"})
-    EXPECT_EQ(Ask(DowngradeRequest::VALIDATE, target), "3.7") << target;
+    EXPECT_EQ(Ask(etcdserverpb::DowngradeRequest::VALIDATE, target), "3.7") << target;
   for (const char* target : {"3.7", "3.8", "3.5", "2.6", "4.6"})
-    EXPECT_EQ(Ask(DowngradeRequest::VALIDATE, target), kInvalid) << target;
+    EXPECT_EQ(Ask(etcdserverpb::DowngradeRequest::VALIDATE, target), kInvalid) << target;
   for (const char* target : {"", "3", "v3.6"}) {
-    EXPECT_EQ(Ask(DowngradeRequest::VALIDATE, target), kFormat) << target;
-    EXPECT_EQ(Ask(DowngradeRequest::ENABLE, target), kFormat) << target;
+    EXPECT_EQ(Ask(etcdserverpb::DowngradeRequest::VALIDATE, target), kFormat) << target;
+    EXPECT_EQ(Ask(etcdserverpb::DowngradeRequest::ENABLE, target), kFormat) << target;
   }
   EXPECT_FALSE(Status().downgradeinfo().enabled()) << "to validate changes nothing";
 }
 
 TEST_F(DowngradeTest, OneIsUnderWayFromEnableToCancel) {
   Start();
-  EXPECT_EQ(Ask(DowngradeRequest::CANCEL), "3.7") << "without one, a success";
-  EXPECT_EQ(Ask(DowngradeRequest::ENABLE, "3.5"), kInvalid);
-  EXPECT_EQ(Ask(DowngradeRequest::ENABLE, "3.6.2"), "3.7");
+  EXPECT_EQ(Ask(etcdserverpb::DowngradeRequest::CANCEL), "3.7") << "without one, a success";
+  EXPECT_EQ(Ask(etcdserverpb::DowngradeRequest::ENABLE, "3.5"), kInvalid);
+  EXPECT_EQ(Ask(etcdserverpb::DowngradeRequest::ENABLE, "3.6.2"), "3.7");
   EXPECT_TRUE(Status().downgradeinfo().enabled());
   EXPECT_EQ(Status().downgradeinfo().targetversion(), "3.6.0");
   EXPECT_EQ(Status().storageversion(), "3.7.0");
-  for (const auto action : {DowngradeRequest::ENABLE, DowngradeRequest::VALIDATE})
+  for (const auto action :
+       {etcdserverpb::DowngradeRequest::ENABLE, etcdserverpb::DowngradeRequest::VALIDATE})
     EXPECT_EQ(Ask(action, "3.6"), "etcdserver: cluster has a downgrade job in progress");
   Propose(RequestKind::kClusterVersionSet, EncodeClusterVersion("3.6.0"));
   EXPECT_EQ(Status().storageversion(), "3.6.0");
-  EXPECT_EQ(Ask(DowngradeRequest::ENABLE, "3.6"), kInvalid) << "the target is told before the job";
-  EXPECT_EQ(Ask(DowngradeRequest::CANCEL, "nonsense"), "3.6");
+  EXPECT_EQ(Ask(etcdserverpb::DowngradeRequest::ENABLE, "3.6"), kInvalid)
+      << "the target is told before the job";
+  EXPECT_EQ(Ask(etcdserverpb::DowngradeRequest::CANCEL, "nonsense"), "3.6");
   EXPECT_FALSE(Status().downgradeinfo().enabled());
   EXPECT_EQ(Status().downgradeinfo().targetversion(), "");
-  EXPECT_EQ(Ask(DowngradeRequest::CANCEL), "3.6");
+  EXPECT_EQ(Ask(etcdserverpb::DowngradeRequest::CANCEL), "3.6");
 }
 
 TEST_F(DowngradeTest, AClusterWithoutVersionHasNone) {
   Start("");
   const std::string unavailable = "etcdserver: cluster version not found during downgrade";
-  EXPECT_EQ(Ask(DowngradeRequest::VALIDATE, "3.6"), unavailable);
-  EXPECT_EQ(Ask(DowngradeRequest::ENABLE, "3.6"), unavailable);
+  EXPECT_EQ(Ask(etcdserverpb::DowngradeRequest::VALIDATE, "3.6"), unavailable);
+  EXPECT_EQ(Ask(etcdserverpb::DowngradeRequest::ENABLE, "3.6"), unavailable);
 }
 
 TEST_F(DowngradeTest, OtherActionsAreUnknown) {

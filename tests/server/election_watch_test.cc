@@ -15,7 +15,7 @@
 namespace kvorum::server {
 namespace {
 
-constexpr Duration kSecond = std::chrono::seconds(1);
+constexpr Duration kOneSecond = std::chrono::seconds(1);
 
 class ConnectedTo final : public Transport {
  public:
@@ -48,9 +48,9 @@ class ElectionWatchTest : public ::testing::Test {
 
   std::unique_ptr<raft::Node> node_ = MakeNode({1, 2, 3});
   ConnectedTo transport_;
-  TimePoint now_{std::chrono::nanoseconds(100 * kSecond).count()};
+  TimePoint now_{std::chrono::nanoseconds(100 * kOneSecond).count()};
   FirstElection first_;
-  TimeoutCause cause_{7 * kSecond, kSecond};
+  TimeoutCause cause_{7 * kOneSecond, kOneSecond};
 };
 
 TEST_F(ElectionWatchTest, TheFirstElectionIsHurriedOnceAMajorityIsConnected) {
@@ -82,18 +82,18 @@ TEST_F(ElectionWatchTest, ItIsNotHurriedLongAfterTheStart) {
 
 TEST_F(ElectionWatchTest, WhoAskedBeforeAnElectionIsToldOfIt) {
   EXPECT_EQ(Cause(), kErrTimeout.ToError());
-  cause_.Elected(now_ - 6 * kSecond);  // asked 7 s ago, within two time-outs before it
+  cause_.Elected(now_ - 6 * kOneSecond);  // asked 7 s ago, within two time-outs before it
   EXPECT_EQ(Cause(), kErrTimeoutDueToLeaderFail.ToError());
-  now_ = now_ + kSecond;  // asked when it was elected
+  now_ = now_ + kOneSecond;  // asked when it was elected
   EXPECT_EQ(Cause(), kErrTimeout.ToError());
 }
 
 TEST_F(ElectionWatchTest, WhoseLeaderWasNotConnectedAllTheTimeIsToldSo) {
   Follow(*node_, 2);
   EXPECT_EQ(Cause(), kErrTimeoutDueToConnectionLost.ToError());
-  transport_.since[2] = now_ - 8 * kSecond;
+  transport_.since[2] = now_ - 8 * kOneSecond;
   EXPECT_EQ(Cause(), kErrTimeout.ToError());
-  transport_.since[2] = now_ - 6 * kSecond;
+  transport_.since[2] = now_ - 6 * kOneSecond;
   EXPECT_EQ(Cause(), kErrTimeoutDueToConnectionLost.ToError());
 }
 

@@ -21,7 +21,7 @@ raft::Entry Entry(SharedBytes data, raft::EntryType type = raft::EntryType::kNor
   return entry;
 }
 
-bool Taken(RequestKind kind, std::string_view body) {
+bool RequestTaken(RequestKind kind, std::string_view body) {
   return CheckPeersEntry(Entry(EncodeInternalRequest(7, kind, body))).has_value();
 }
 
@@ -36,12 +36,12 @@ bool ChangeTaken(raft::ConfChangeType type, raft::MemberId id, std::string conte
 }
 
 TEST(EntryCheckTest, WhatMembersSendIsTaken) {
-  EXPECT_TRUE(Taken(RequestKind::kPut, PutBody("k", "v")));
-  EXPECT_TRUE(Taken(RequestKind::kDeleteRange, DeleteBody("a", "z")));
-  EXPECT_TRUE(Taken(RequestKind::kTxn, TxnBody({OpBody(2, PutBody("k", "v"))})));
-  EXPECT_TRUE(Taken(RequestKind::kCompaction, ""));
-  EXPECT_TRUE(Taken(RequestKind::kAlarm, ""));
-  EXPECT_TRUE(Taken(RequestKind::kClusterVersionSet, EncodeClusterVersion("3.7.0")));
+  EXPECT_TRUE(RequestTaken(RequestKind::kPut, PutBody("k", "v")));
+  EXPECT_TRUE(RequestTaken(RequestKind::kDeleteRange, DeleteBody("a", "z")));
+  EXPECT_TRUE(RequestTaken(RequestKind::kTxn, TxnBody({OpBody(2, PutBody("k", "v"))})));
+  EXPECT_TRUE(RequestTaken(RequestKind::kCompaction, ""));
+  EXPECT_TRUE(RequestTaken(RequestKind::kAlarm, ""));
+  EXPECT_TRUE(RequestTaken(RequestKind::kClusterVersionSet, EncodeClusterVersion("3.7.0")));
   EXPECT_TRUE(CheckPeersEntry(Entry({})).has_value());
   Member member;
   member.id = 5;
@@ -55,10 +55,10 @@ TEST(EntryCheckTest, WhatApplyCannotReadIsRefused) {
   for (const RequestKind kind :
        {RequestKind::kPut, RequestKind::kDeleteRange, RequestKind::kTxn, RequestKind::kCompaction,
         RequestKind::kAlarm, RequestKind::kClusterVersionSet, RequestKind::kMemberAttributesSet}) {
-    EXPECT_FALSE(Taken(kind, "\xff\xff\xff")) << static_cast<int>(kind);
+    EXPECT_FALSE(RequestTaken(kind, "\xff\xff\xff")) << static_cast<int>(kind);
   }
   // A kind that this version does not know.
-  EXPECT_FALSE(Taken(static_cast<RequestKind>(99), "x"));
+  EXPECT_FALSE(RequestTaken(static_cast<RequestKind>(99), "x"));
   EXPECT_FALSE(ChangeTaken(raft::ConfChangeType::kAddNode, 5, "no JSON"));
   Member member;
   member.id = 6;
@@ -67,10 +67,10 @@ TEST(EntryCheckTest, WhatApplyCannotReadIsRefused) {
 }
 
 TEST(EntryCheckTest, WhatNoMemberLetsItsClientsAskForIsRefused) {
-  EXPECT_FALSE(Taken(RequestKind::kPut, PutBody("", "v")));
-  EXPECT_FALSE(Taken(RequestKind::kDeleteRange, DeleteBody("")));
-  EXPECT_FALSE(Taken(RequestKind::kTxn,
-                     TxnBody({OpBody(2, PutBody("k", "1")), OpBody(2, PutBody("k", "2"))})));
+  EXPECT_FALSE(RequestTaken(RequestKind::kPut, PutBody("", "v")));
+  EXPECT_FALSE(RequestTaken(RequestKind::kDeleteRange, DeleteBody("")));
+  EXPECT_FALSE(RequestTaken(RequestKind::kTxn,
+                            TxnBody({OpBody(2, PutBody("k", "1")), OpBody(2, PutBody("k", "2"))})));
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 // The points that fault-injection tools set by name, in a member that does everything once: those
 // that have a place in one node are reached, the others are known and wait for theirs.
-#ifdef KVORUM_FAILPOINTS
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/failpoint.h"
+#include "base/failpoint_control.h"
 #include "proto/rpc.pb.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
@@ -183,5 +181,3 @@ TEST_F(FailpointsTest, AFailedDefragmentationIsAnAnswerAndLosesNothing) {
 
 }  // namespace
 }  // namespace kvorum::server
-
-#endif

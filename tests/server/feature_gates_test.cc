@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-std::string Refusal(std::string_view text) {
+std::string GatesRefusal(std::string_view text) {
   const auto gates = ParseFeatureGates(text);
   return gates.has_value() ? "accepted" : gates.error();
 }
@@ -18,18 +18,19 @@ std::string Refusal(std::string_view text) {
 bool Checkpoints(std::string_view text) { return ParseFeatureGates(text)->lease_checkpoint; }
 
 TEST(FeatureGatesTest, EveryNameOfTheApiLevelIsTaken) {
-  EXPECT_EQ(Refusal(""), "accepted");
-  EXPECT_EQ(Refusal("InitialCorruptCheck=true"), "accepted");
-  EXPECT_EQ(Refusal("StopGRPCServiceOnDefrag=true, CompactHashCheck=false,FastLeaseKeepAlive=T,"
-                    "TxnModeWriteWithSharedBuffer=0,SetMemberLocalAddr=1,PriorityRequest=true,"
-                    "AllAlpha=false,AllBeta=true"),
-            "accepted");
+  EXPECT_EQ(GatesRefusal(""), "accepted");
+  EXPECT_EQ(GatesRefusal("InitialCorruptCheck=true"), "accepted");
+  EXPECT_EQ(
+      GatesRefusal("StopGRPCServiceOnDefrag=true, CompactHashCheck=false,FastLeaseKeepAlive=T,"
+                   "TxnModeWriteWithSharedBuffer=0,SetMemberLocalAddr=1,PriorityRequest=true,"
+                   "AllAlpha=false,AllBeta=true"),
+      "accepted");
 }
 
 TEST(FeatureGatesTest, OthersAreRefused) {
-  EXPECT_EQ(Refusal("Unheard=true"), "unrecognized feature gate: Unheard");
-  EXPECT_EQ(Refusal("LeaseCheckpoint"), "missing bool value for LeaseCheckpoint");
-  EXPECT_EQ(Refusal("LeaseCheckpoint=maybe"),
+  EXPECT_EQ(GatesRefusal("Unheard=true"), "unrecognized feature gate: Unheard");
+  EXPECT_EQ(GatesRefusal("LeaseCheckpoint"), "missing bool value for LeaseCheckpoint");
+  EXPECT_EQ(GatesRefusal("LeaseCheckpoint=maybe"),
             "invalid value of LeaseCheckpoint=maybe, err: strconv.ParseBool: parsing \"maybe\": "
             "invalid syntax");
 }

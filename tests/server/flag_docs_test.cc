@@ -16,7 +16,7 @@ namespace kvorum::server {
 namespace {
 
 // With KVORUM_REWRITE set, the file is written anew.
-void Compare(const std::string& path, const std::string& made) {
+void ExpectFileIs(const std::string& path, const std::string& made) {
   if (std::getenv("KVORUM_REWRITE") != nullptr) std::ofstream(path) << made;
   std::ostringstream content;
   content << std::ifstream(path).rdbuf();
@@ -25,7 +25,7 @@ void Compare(const std::string& path, const std::string& made) {
 }
 
 TEST(FlagDocsTest, ThePageListsTheTable) {
-  Compare(KVORUM_SOURCE_DIR "/docs/operations/flags.md", FlagsPage());
+  ExpectFileIs(KVORUM_SOURCE_DIR "/docs/operations/flags.md", FlagsPage());
 }
 
 TEST(FlagDocsTest, EveryFlagOfTheApiLevelIsThere) {
@@ -41,7 +41,7 @@ TEST(FlagDocsTest, EveryFlagOfTheApiLevelIsThere) {
 }
 
 TEST(FlagDocsTest, TheSampleListsTheKeys) {
-  Compare(KVORUM_SOURCE_DIR "/deploy/kvorum.conf.yml.sample", ConfigSample());
+  ExpectFileIs(KVORUM_SOURCE_DIR "/deploy/kvorum.conf.yml.sample", ConfigSample());
 }
 
 // Each line of the sample works once its mark is removed.

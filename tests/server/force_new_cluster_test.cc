@@ -27,13 +27,13 @@ Member MemberOf(raft::MemberId id, bool is_learner = false) {
   return member;
 }
 
-MembershipView ViewOf(std::vector<Member> members) {
+MembershipView ViewWith(std::vector<Member> members) {
   MembershipView view;
   for (Member& member : members) view.members.emplace(member.id, std::move(member));
   return view;
 }
 
-raft::Entry EntryOf(raft::Index index, const MemberChange& change) {
+raft::Entry ChangeEntry(raft::Index index, const MemberChange& change) {
   return {.term = 2,
           .index = index,
           .type = raft::EntryType::kConfChange,
@@ -57,7 +57,7 @@ std::vector<std::string> Changes(const Result<std::vector<raft::Entry>>& entries
 
 TEST(ForcedChangesTest, RemoveEverybodyElse) {
   EXPECT_THAT(Changes(MakeForcedChanges(
-                  {.applied_view = ViewOf({MemberOf(1), MemberOf(2), MemberOf(3, true)}),
+                  {.applied_view = ViewWith({MemberOf(1), MemberOf(2), MemberOf(3, true)}),
                    .applied = 7,
                    .committed = 9,
                    .term = 4,
@@ -68,12 +68,12 @@ TEST(ForcedChangesTest, RemoveEverybodyElse) {
 TEST(ForcedChangesTest, AreNoneForAMemberThatIsAlone) {
   EXPECT_THAT(
       Changes(MakeForcedChanges(
-          {.applied_view = ViewOf({MemberOf(2)}), .applied = 7, .committed = 9, .self = 2})),
+          {.applied_view = ViewWith({MemberOf(2)}), .applied = 7, .committed = 9, .self = 2})),
       IsEmpty());
 }
 
 TEST(ForcedChangesTest, MakeAVoterOfALearnerFirst) {
-  EXPECT_THAT(Changes(MakeForcedChanges({.applied_view = ViewOf({MemberOf(1), MemberOf(2, true)}),
+  EXPECT_THAT(Changes(MakeForcedChanges({.applied_view = ViewWith({MemberOf(1), MemberOf(2, true)}),
                                          .applied = 3,
                                          .committed = 3,
                                          .term = 1,
@@ -82,7 +82,7 @@ TEST(ForcedChangesTest, MakeAVoterOfALearnerFirst) {
 }
 
 TEST(ForcedChangesTest, AddAMemberThatItsOwnLogDoesNotKnow) {
-  const auto entries = MakeForcedChanges({.applied_view = ViewOf({MemberOf(1)}),
+  const auto entries = MakeForcedChanges({.applied_view = ViewWith({MemberOf(1)}),
                                           .applied = 3,
                                           .committed = 3,
                                           .term = 1,
@@ -93,13 +93,13 @@ TEST(ForcedChangesTest, AddAMemberThatItsOwnLogDoesNotKnow) {
 
 TEST(ForcedChangesTest, SeeWhatIsCommittedAndNotApplied) {
   const std::vector<raft::Entry> entries = {
-      EntryOf(4, MemberChange::Add(MemberOf(9))),  // applied: in the view, or refused
-      EntryOf(5, MemberChange::Remove(1)),
-      EntryOf(6, MemberChange::Add(MemberOf(3))),
-      EntryOf(7, MemberChange::Add(MemberOf(3))),  // refused when it is applied
+      ChangeEntry(4, MemberChange::Add(MemberOf(9))),  // applied: in the view, or refused
+      ChangeEntry(5, MemberChange::Remove(1)),
+      ChangeEntry(6, MemberChange::Add(MemberOf(3))),
+      ChangeEntry(7, MemberChange::Add(MemberOf(3))),  // refused when it is applied
       {.term = 2, .index = 8, .type = raft::EntryType::kNormal, .data = {}},
   };
-  EXPECT_THAT(Changes(MakeForcedChanges({.applied_view = ViewOf({MemberOf(1), MemberOf(2)}),
+  EXPECT_THAT(Changes(MakeForcedChanges({.applied_view = ViewWith({MemberOf(1), MemberOf(2)}),
                                          .applied = 4,
                                          .entries = entries,
                                          .committed = 8,
@@ -109,7 +109,7 @@ TEST(ForcedChangesTest, SeeWhatIsCommittedAndNotApplied) {
 }
 
 TEST(ForcedChangesTest, BringNoRemovedMemberBack) {
-  MembershipView view = ViewOf({MemberOf(1)});
+  MembershipView view = ViewWith({MemberOf(1)});
   view.removed = {2};
   EXPECT_THAT(
       Changes(MakeForcedChanges({.applied_view = view, .applied = 3, .committed = 3, .self = 2})),

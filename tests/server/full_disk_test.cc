@@ -10,13 +10,13 @@
 #include <string>
 
 #include "base/api_errors.h"
+#include "tests/server/mebibyte.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_cluster.h"
 
 namespace kvorum::server {
 namespace {
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr const char* kDatabaseFile = "/snap/db";
 
 class FullDiskCluster : public ::testing::Test {

@@ -20,8 +20,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr raft::MemberId kSelf{1};
-constexpr raft::MemberId kTwo{2};
-constexpr raft::MemberId kThree{3};
+constexpr raft::MemberId kPeerTwo{2};
+constexpr raft::MemberId kPeerThree{3};
 
 PeerHash Hashed(std::uint32_t hash, std::int64_t revision = 10, std::int64_t compacted = -1) {
   return {.hash = {.hash = hash, .revision = revision, .compact_revision = compacted},
@@ -71,13 +71,13 @@ class HashChecksTest : public testing::Test {
 // ---- at the start ----
 
 TEST_F(HashChecksTest, AMemberThatEqualsItsPeersMayStart) {
-  source_.peers = {{kTwo, Hashed(7)}, {kThree, Hashed(7)}};
+  source_.peers = {{kPeerTwo, Hashed(7)}, {kPeerThree, Hashed(7)}};
   EXPECT_TRUE(checks_.AtStart().has_value());
   EXPECT_THAT(source_.asked, ElementsAre(10)) << "at the revision of its own hash";
 }
 
 TEST_F(HashChecksTest, AMemberThatDiffersFromOnePeerMayNotStart) {
-  source_.peers = {{kTwo, Hashed(7)}, {kThree, Hashed(8)}};
+  source_.peers = {{kPeerTwo, Hashed(7)}, {kPeerThree, Hashed(8)}};
   const auto checked = checks_.AtStart();
   ASSERT_FALSE(checked.has_value());
   EXPECT_EQ(checked.error().message, "1 found data inconsistency with peers");
@@ -85,61 +85,61 @@ TEST_F(HashChecksTest, AMemberThatDiffersFromOnePeerMayNotStart) {
 }
 
 TEST_F(HashChecksTest, AHashOfAnotherCompactionOrNoneProvesNothing) {
-  source_.peers = {{kTwo, Hashed(8, 10, 5)}, {kThree, kErrFutureRev.Fail()}};
+  source_.peers = {{kPeerTwo, Hashed(8, 10, 5)}, {kPeerThree, kErrFutureRev.Fail()}};
   EXPECT_TRUE(checks_.AtStart().has_value());
 }
 
 // ---- periodically ----
 
 TEST_F(HashChecksTest, EqualMembersRaiseNoAlarm) {
-  source_.peers = {{kTwo, Hashed(7)}, {kThree, Hashed(7)}};
+  source_.peers = {{kPeerTwo, Hashed(7)}, {kPeerThree, Hashed(7)}};
   EXPECT_TRUE(checks_.Periodic().has_value());
   EXPECT_THAT(source_.alarms, IsEmpty());
 }
 
 TEST_F(HashChecksTest, AFollowerWithAnotherHashIsAlarmed) {
-  source_.peers = {{kTwo, Hashed(7)}, {kThree, Hashed(8)}};
+  source_.peers = {{kPeerTwo, Hashed(7)}, {kPeerThree, Hashed(8)}};
   EXPECT_TRUE(checks_.Periodic().has_value());
-  EXPECT_THAT(source_.alarms, ElementsAre(kThree));
+  EXPECT_THAT(source_.alarms, ElementsAre(kPeerThree));
 }
 
 TEST_F(HashChecksTest, OneAlarmARoundIsEnough) {
-  source_.peers = {{kTwo, Hashed(9)}, {kThree, Hashed(8)}};
+  source_.peers = {{kPeerTwo, Hashed(9)}, {kPeerThree, Hashed(8)}};
   EXPECT_TRUE(checks_.Periodic().has_value());
-  EXPECT_THAT(source_.alarms, ElementsAre(kTwo));
+  EXPECT_THAT(source_.alarms, ElementsAre(kPeerTwo));
 }
 
 TEST_F(HashChecksTest, AFollowerAheadOfTheLeaderIsAlarmed) {
   PeerHash ahead = Hashed(7);
   ahead.current_revision = 11;
-  source_.peers = {{kTwo, ahead}};
+  source_.peers = {{kPeerTwo, ahead}};
   EXPECT_TRUE(checks_.Periodic().has_value());
-  EXPECT_THAT(source_.alarms, ElementsAre(kTwo));
+  EXPECT_THAT(source_.alarms, ElementsAre(kPeerTwo));
 }
 
 TEST_F(HashChecksTest, AFollowerThatHasCompactedWhatTheLeaderHasNotIsAlarmed) {
-  source_.peers = {{kTwo, Hashed(7, 10, 6)}};
+  source_.peers = {{kPeerTwo, Hashed(7, 10, 6)}};
   source_.own = {Hashed(7, 10, 5)};
   EXPECT_TRUE(checks_.Periodic().has_value());
-  EXPECT_THAT(source_.alarms, ElementsAre(kTwo));
+  EXPECT_THAT(source_.alarms, ElementsAre(kPeerTwo));
 }
 
 TEST_F(HashChecksTest, AFollowerThatHasCompactedSinceProvesNothing) {
   source_.own = {Hashed(7, 10, 5), Hashed(9, 12, 6)};
-  source_.peers = {{kTwo, Hashed(8, 10, 6)}};
+  source_.peers = {{kPeerTwo, Hashed(8, 10, 6)}};
   EXPECT_TRUE(checks_.Periodic().has_value());
   EXPECT_THAT(source_.alarms, IsEmpty());
 }
 
 TEST_F(HashChecksTest, ALeaderWhoseOwnHashChangesIsAlarmed) {
   source_.own = {Hashed(7), Hashed(8)};
-  source_.peers = {{kTwo, Hashed(7)}};
+  source_.peers = {{kPeerTwo, Hashed(7)}};
   EXPECT_TRUE(checks_.Periodic().has_value());
   EXPECT_THAT(source_.alarms, ElementsAre(kSelf));
 }
 
 TEST_F(HashChecksTest, WithoutAReadThatCatchesUpThereIsNoVerdict) {
-  source_.peers = {{kTwo, Hashed(8)}};
+  source_.peers = {{kPeerTwo, Hashed(8)}};
   source_.caught_up = kErrTimeout.Fail();
   EXPECT_FALSE(checks_.Periodic().has_value());
   EXPECT_THAT(source_.alarms, IsEmpty());
@@ -149,29 +149,29 @@ TEST_F(HashChecksTest, WithoutAReadThatCatchesUpThereIsNoVerdict) {
 
 TEST_F(HashChecksTest, TheMinorityOfACompactionIsAlarmed) {
   source_.compactions = {Hashed(7, 5).hash};
-  source_.peers = {{kTwo, Hashed(7, 5)}, {kThree, Hashed(8, 5)}};
+  source_.peers = {{kPeerTwo, Hashed(7, 5)}, {kPeerThree, Hashed(8, 5)}};
   checks_.OfCompactions();
-  EXPECT_THAT(source_.alarms, ElementsAre(kThree));
+  EXPECT_THAT(source_.alarms, ElementsAre(kPeerThree));
 }
 
 TEST_F(HashChecksTest, ALeaderInTheMinorityIsAlarmed) {
   source_.compactions = {Hashed(8, 5).hash};
-  source_.peers = {{kTwo, Hashed(7, 5)}, {kThree, Hashed(7, 5)}};
+  source_.peers = {{kPeerTwo, Hashed(7, 5)}, {kPeerThree, Hashed(7, 5)}};
   checks_.OfCompactions();
   EXPECT_THAT(source_.alarms, ElementsAre(kSelf));
 }
 
 TEST_F(HashChecksTest, WithoutAMajorityTheAlarmIsNobodys) {
   source_.compactions = {Hashed(7, 5).hash};
-  source_.peers = {{kTwo, Hashed(8, 5)}};
+  source_.peers = {{kPeerTwo, Hashed(8, 5)}};
   checks_.OfCompactions();
   EXPECT_THAT(source_.alarms, ElementsAre(raft::kNone));
 }
 
 TEST_F(HashChecksTest, TheNewestCompactionThatAllHaveIsComparedOnce) {
   source_.compactions = {Hashed(3, 3).hash, Hashed(5, 5).hash, Hashed(9, 9).hash};
-  source_.peers_at[9] = {{kTwo, Hashed(9, 9)}, {kThree, kErrFutureRev.Fail()}};
-  source_.peers_at[5] = {{kTwo, Hashed(5, 5)}, {kThree, Hashed(5, 5)}};
+  source_.peers_at[9] = {{kPeerTwo, Hashed(9, 9)}, {kPeerThree, kErrFutureRev.Fail()}};
+  source_.peers_at[5] = {{kPeerTwo, Hashed(5, 5)}, {kPeerThree, Hashed(5, 5)}};
   checks_.OfCompactions();
   EXPECT_THAT(source_.asked, ElementsAre(9, 5));
   checks_.OfCompactions();
@@ -181,7 +181,7 @@ TEST_F(HashChecksTest, TheNewestCompactionThatAllHaveIsComparedOnce) {
 
 TEST_F(HashChecksTest, ACompactionOnTopOfAnotherOneProvesNothing) {
   source_.compactions = {Hashed(7, 5, 3).hash};
-  source_.peers = {{kTwo, Hashed(8, 5, 2)}, {kThree, Hashed(7, 5, 3)}};
+  source_.peers = {{kPeerTwo, Hashed(8, 5, 2)}, {kPeerThree, Hashed(7, 5, 3)}};
   checks_.OfCompactions();
   EXPECT_THAT(source_.alarms, IsEmpty());
 }
@@ -251,14 +251,14 @@ TEST(PeerHashTest, EachOtherMemberIsAskedUrlByUrl) {
   };
   MembershipView members;
   members.members[kSelf] = member(kSelf, {"http://self"});
-  members.members[kTwo] = member(kTwo, {"http://dead", "http://two"});
-  members.members[kThree] = member(kThree, {});
+  members.members[kPeerTwo] = member(kPeerTwo, {"http://dead", "http://two"});
+  members.members[kPeerThree] = member(kPeerThree, {});
   RecordingPeers peers;
   peers.answers["http://two"] = R"({"hash":5})";
   const auto answers = AskPeerHashes(
       peers, members, {.cluster_id = 0xc1, .self = kSelf, .timeout = std::chrono::seconds(1)}, 44);
   ASSERT_EQ(answers.size(), 1u);
-  EXPECT_EQ(answers[0].id, kTwo);
+  EXPECT_EQ(answers[0].id, kPeerTwo);
   EXPECT_EQ(answers[0].hash->hash.hash, 5u);
   const std::string rest =
       " {\"revision\":44} Content-Type: application/json\r\nX-Etcd-Cluster-ID: c1\r\n";

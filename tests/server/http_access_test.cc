@@ -4,20 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/server/keeping_sink.h"
+
 namespace kvorum::server {
 namespace {
 
-struct KeepingSink final : rpc::HttpSink {
-  void Complete(rpc::HttpResponse response) override { kept = std::move(response); }
-  std::optional<rpc::HttpResponse> kept;
-};
-
-rpc::HttpRequest Request(const std::string& host, const std::string& method = "GET") {
+rpc::HttpRequest RequestTo(const std::string& host, const std::string& method = "GET") {
   rpc::HttpRequest request;
   request.method = method;
   request.target = "/page";
@@ -43,34 +39,34 @@ std::string Ask(const HttpAccess& access, rpc::HttpRequest request) {
 TEST(HttpAccessTest, AStrangeHostIsRefusedInPlainText) {
   const HttpAccess access({"good", "127.0.0.1"}, {"http://a:80"});
   for (const char* host : {"good", "good:2379", "127.0.0.1:1", "[good]:1", "good:"})
-    EXPECT_EQ(Ask(access, Request(host)), "200 served") << host;
+    EXPECT_EQ(Ask(access, RequestTo(host)), "200 served") << host;
   for (const char* host : {"bad", "GOOD", "good:1:2", "[good]", "[good]x:1", "", "good.bad:1"})
-    EXPECT_EQ(Ask(access, Request(host)), "421 \netcd received your r") << host;
-  rpc::HttpRequest secure = Request("bad");
+    EXPECT_EQ(Ask(access, RequestTo(host)), "421 \netcd received your r") << host;
+  rpc::HttpRequest secure = RequestTo("bad");
   secure.is_secure = true;
   EXPECT_EQ(Ask(access, std::move(secure)), "200 served");
 }
 
 TEST(HttpAccessTest, TheHostOfTheTargetGoesBeforeTheHeader) {
   const HttpAccess access({"good"}, {"http://a:80"});
-  rpc::HttpRequest request = Request("good");
+  rpc::HttpRequest request = RequestTo("good");
   request.target = "http://bad:1/page";
   EXPECT_EQ(Ask(access, std::move(request)), "421 \netcd received your r");
-  request = Request("bad");
+  request = RequestTo("bad");
   request.target = "http://good:1?x";
   EXPECT_EQ(Ask(access, std::move(request)), "200 served");
 }
 
 TEST(HttpAccessTest, AStarAndNothingAllowEveryHost) {
   for (const std::vector<std::string>& hosts : {std::vector<std::string>{"*"}, {}, {"good", "*"}})
-    EXPECT_EQ(Ask(HttpAccess(hosts, {"http://a:80"}), Request("bad")), "200 served");
-  EXPECT_EQ(Ask(HttpAccess({""}, {"http://a:80"}), Request("bad")), "421 \netcd received your r");
-  EXPECT_EQ(Ask(HttpAccess({""}, {"http://a:80"}), Request("")), "200 served");
+    EXPECT_EQ(Ask(HttpAccess(hosts, {"http://a:80"}), RequestTo("bad")), "200 served");
+  EXPECT_EQ(Ask(HttpAccess({""}, {"http://a:80"}), RequestTo("bad")), "421 \netcd received your r");
+  EXPECT_EQ(Ask(HttpAccess({""}, {"http://a:80"}), RequestTo("")), "200 served");
 }
 
 TEST(HttpAccessTest, AnswersNameTheOriginThatMayReadThem) {
   const HttpAccess some({"*"}, {"http://a:80", "https://b:443"});
-  rpc::HttpRequest request = Request("x");
+  rpc::HttpRequest request = RequestTo("x");
   request.headers.push_back({"origin", "https://b:443"});
   EXPECT_EQ(Ask(some, request), "200 served for https://b:443");
   EXPECT_EQ(Ask(HttpAccess({"*"}, {"*"}), request), "200 served for *");
@@ -81,9 +77,9 @@ TEST(HttpAccessTest, AnswersNameTheOriginThatMayReadThem) {
 
 TEST(HttpAccessTest, OptionsAreAnsweredForAnyPath) {
   const HttpAccess access({"good"}, {"*"});
-  EXPECT_EQ(Ask(access, Request("good", "OPTIONS")), "200  for *");
-  EXPECT_EQ(Ask(access, Request("bad", "OPTIONS")), "421 \netcd received your r");
-  rpc::HttpRequest of_server = Request("bad", "OPTIONS");
+  EXPECT_EQ(Ask(access, RequestTo("good", "OPTIONS")), "200  for *");
+  EXPECT_EQ(Ask(access, RequestTo("bad", "OPTIONS")), "421 \netcd received your r");
+  rpc::HttpRequest of_server = RequestTo("bad", "OPTIONS");
   of_server.target = "*";
   EXPECT_EQ(Ask(access, std::move(of_server)), "200 ");
 }

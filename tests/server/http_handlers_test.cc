@@ -15,16 +15,12 @@
 #include "server/services/hash_http.h"
 #include "server/services/health.h"
 #include "server/services/peer_http.h"
+#include "tests/server/keeping_sink.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 
 namespace kvorum::server {
 namespace {
-
-struct KeepingSink final : rpc::HttpSink {
-  void Complete(rpc::HttpResponse response) override { kept = std::move(response); }
-  std::optional<rpc::HttpResponse> kept;
-};
 
 class HttpHandlersTest : public testing::Test {
  protected:
@@ -42,15 +38,10 @@ class HttpHandlersTest : public testing::Test {
     EXPECT_TRUE(served_.lanes().RunUntil([&] { return sink->kept.has_value(); }));
     return sink->kept.value_or(rpc::HttpResponse{});
   }
-  // "200 body"
-  std::string Get(const std::string& target) {
-    const rpc::HttpResponse response = Ask(client_, target);
-    return std::to_string(response.status) + " " + Join(response.body);
-  }
+  std::string Get(const std::string& target) { return StatusAndBody(Ask(client_, target)); }
   // The same for the hash of a member's keys.
   std::string Hash(const std::string& body) {
-    const rpc::HttpResponse response = Ask(peer_, "/members/hashkv", "GET", body);
-    return std::to_string(response.status) + " " + Join(response.body);
+    return StatusAndBody(Ask(peer_, "/members/hashkv", "GET", body));
   }
   void Alarm(AlarmType type, AlarmAction action = AlarmAction::kActivate) {
     ASSERT_TRUE(

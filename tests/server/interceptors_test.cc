@@ -12,14 +12,13 @@
 #include "base/api_errors.h"
 #include "base/logging.h"
 #include "server/call/call_counters.h"
+#include "tests/server/method_paths.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 
 namespace kvorum::server {
 namespace {
 
-constexpr std::string_view kRange = "/etcdserverpb.KV/Range";
-constexpr std::string_view kStream = "/etcdserverpb.KV/RangeStream";
 const std::string kLocalRead = RangeBody({.key = "k", .serializable = true});
 
 std::shared_ptr<rpc::CallContext> With(std::string_view name, std::string_view value) {
@@ -32,7 +31,7 @@ std::shared_ptr<rpc::CallContext> With(std::string_view name, std::string_view v
 Error StreamStatus(ServedMember& served, std::string_view name, std::string_view value) {
   const auto stream = std::make_shared<FakeStream>(served.lanes().io(), std::deque{kLocalRead});
   stream->context().AddMetadata(name, value);
-  served.router().Find(kStream)->stream(stream);
+  served.router().Find(kRangeStreamPath)->stream(stream);
   EXPECT_TRUE(served.RunUntilFinished(*stream));
   return stream->status().value_or(Error{});
 }
@@ -40,25 +39,25 @@ Error StreamStatus(ServedMember& served, std::string_view name, std::string_view
 TEST(InterceptorsTest, AClientVersionThatIsNotUtf8IsRefused) {
   ServedMember served;
   ASSERT_TRUE(served.Start().has_value());
-  EXPECT_TRUE(served.Call(kRange, kLocalRead, With("client-api-version", "3.5")).has_value());
-  EXPECT_TRUE(served.Call(kRange, kLocalRead, With("client-api-version", "")).has_value());
-  EXPECT_EQ(ErrorOf(served.Call(kRange, kLocalRead, With("client-api-version", "\xff"))),
+  EXPECT_TRUE(served.Call(kRangePath, kLocalRead, With("client-api-version", "3.5")).has_value());
+  EXPECT_TRUE(served.Call(kRangePath, kLocalRead, With("client-api-version", "")).has_value());
+  EXPECT_EQ(ErrorOf(served.Call(kRangePath, kLocalRead, With("client-api-version", "\xff"))),
             kErrInvalidClientApiVersion.ToError());
   EXPECT_EQ(StreamStatus(served, "client-api-version", "\xc0\x80"),
             kErrInvalidClientApiVersion.ToError());
   EXPECT_EQ(StreamStatus(served, "client-api-version", "3.5").code, Code::kOk);
-  EXPECT_TRUE(served.Call(kRange, kLocalRead, With("other", "\xff")).has_value());
+  EXPECT_TRUE(served.Call(kRangePath, kLocalRead, With("other", "\xff")).has_value());
 }
 
 TEST(InterceptorsTest, WhoRequiresALeaderIsToldThatThereIsNone) {
   ServedMember served;
   ASSERT_TRUE(served.Open().has_value());
-  EXPECT_EQ(ErrorOf(served.Call(kRange, kLocalRead, With("hasleader", "true"))),
+  EXPECT_EQ(ErrorOf(served.Call(kRangePath, kLocalRead, With("hasleader", "true"))),
             kErrNoLeader.ToError());
-  EXPECT_TRUE(served.Call(kRange, kLocalRead, With("hasleader", "false")).has_value());
-  EXPECT_TRUE(served.Call(kRange, kLocalRead).has_value());
+  EXPECT_TRUE(served.Call(kRangePath, kLocalRead, With("hasleader", "false")).has_value());
+  EXPECT_TRUE(served.Call(kRangePath, kLocalRead).has_value());
   ASSERT_TRUE(served.member().CatchUp());
-  EXPECT_TRUE(served.Call(kRange, kLocalRead, With("hasleader", "true")).has_value());
+  EXPECT_TRUE(served.Call(kRangePath, kLocalRead, With("hasleader", "true")).has_value());
 }
 
 TEST(InterceptorsTest, AStreamThatRequiresALeaderIsRefusedWithoutOne) {
@@ -66,7 +65,7 @@ TEST(InterceptorsTest, AStreamThatRequiresALeaderIsRefusedWithoutOne) {
   ASSERT_TRUE(served.Open().has_value());
   const auto stream = std::make_shared<FakeStream>(served.lanes().io(), std::deque{kLocalRead});
   stream->context().AddMetadata("hasleader", "true");
-  served.router().Find(kStream)->stream(stream);
+  served.router().Find(kRangeStreamPath)->stream(stream);
   EXPECT_EQ(stream->status(), kErrNoLeader.ToError());
 }
 

@@ -16,7 +16,7 @@
 namespace kvorum::server {
 namespace {
 
-constexpr std::pair<RequestKind, bool (etcdserverpb::InternalRaftRequest::*)() const> kKinds[] = {
+constexpr std::pair<RequestKind, bool (etcdserverpb::InternalRaftRequest::*)() const> kFields[] = {
     {RequestKind::kPut, &etcdserverpb::InternalRaftRequest::has_put},
     {RequestKind::kDeleteRange, &etcdserverpb::InternalRaftRequest::has_delete_range},
     {RequestKind::kTxn, &etcdserverpb::InternalRaftRequest::has_txn},
@@ -29,7 +29,7 @@ constexpr std::pair<RequestKind, bool (etcdserverpb::InternalRaftRequest::*)() c
 };
 
 TEST(InternalRequestTest, EveryKindIsAFieldOfTheMessage) {
-  for (const auto& [kind, has] : kKinds) {
+  for (const auto& [kind, has] : kFields) {
     for (const std::uint64_t id : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
       const SharedBytes bytes = EncodeInternalRequest(id, kind, "");
       etcdserverpb::InternalRaftRequest parsed;

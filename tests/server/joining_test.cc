@@ -51,7 +51,7 @@ class FakePeers final : public PeerRequester {
   std::vector<std::string> asked;
 };
 
-constexpr const char* kTwo =
+constexpr const char* kTwoMembers =
     R"([{"id":11,"peerURLs":["http://a:1"],"name":"a","clientURLs":["http://a:2"]},)"
     R"({"id":22,"peerURLs":["http://b:1"],"isLearner":true}])"
     "\n";
@@ -67,7 +67,7 @@ std::string JoinError(FakePeers& peers, const std::vector<Member>& local = Local
 
 TEST(JoiningTest, TheClusterSaysWhoWeAre) {
   FakePeers peers;
-  peers.Add("http://a:1", kTwo);
+  peers.Add("http://a:1", kTwoMembers);
   const auto joined = JoinCluster(peers, Local(), "b", std::chrono::seconds(7));
   ASSERT_TRUE(joined.has_value()) << joined.error().message;
   EXPECT_EQ(joined->cluster_id, 0xabc);
@@ -85,7 +85,7 @@ TEST(JoiningTest, WithoutAnAnswerThereIsNothingToJoin) {
   EXPECT_EQ(JoinError(peers), kNone);
   peers.Add("http://a:1", "nonsense");
   EXPECT_EQ(JoinError(peers), kNone);
-  peers.Add("http://a:1", kTwo, "no id");
+  peers.Add("http://a:1", kTwoMembers, "no id");
   EXPECT_EQ(JoinError(peers), kNone);
   peers.Add("http://a:1", R"([{"id":"11"}])");
   EXPECT_EQ(JoinError(peers), kNone);
@@ -97,7 +97,7 @@ TEST(JoiningTest, WithoutAnAnswerThereIsNothingToJoin) {
 
 TEST(JoiningTest, TheMembersMustBeThoseOfTheFlags) {
   FakePeers peers;
-  peers.Add("http://a:1", kTwo);
+  peers.Add("http://a:1", kTwoMembers);
   EXPECT_THAT(
       JoinError(peers, ParseInitialCluster("a=http://a:1,b=http://b:1,c=http://c:1", "").value()),
       HasSubstr("error validating peerURLs"));
@@ -110,7 +110,7 @@ TEST(JoiningTest, TheMembersMustBeThoseOfTheFlags) {
 
 TEST(JoiningTest, TwoNamesOfOneAddressAreTheSame) {
   FakePeers peers;
-  peers.Add("http://a:1", kTwo);
+  peers.Add("http://a:1", kTwoMembers);
   peers.addresses = {{"http://b:1", "http://10.0.0.2:1"}, {"http://bee:1", "http://10.0.0.2:1"}};
   EXPECT_EQ(JoinError(peers, ParseInitialCluster("a=http://a:1,b=http://bee:1", "").value()),
             "joined");
@@ -119,13 +119,13 @@ TEST(JoiningTest, TwoNamesOfOneAddressAreTheSame) {
 TEST(JoiningTest, AClusterOfAnotherVersionIsNotJoined) {
   FakePeers peers;
   constexpr const char* kIncompatible = "incompatible with current running cluster";
-  peers.Add("http://a:1", kTwo, "abc", "3.8.0");
+  peers.Add("http://a:1", kTwoMembers, "abc", "3.8.0");
   EXPECT_EQ(JoinError(peers), kIncompatible);
-  peers.Add("http://a:1", kTwo, "abc", "2.3.0");
+  peers.Add("http://a:1", kTwoMembers, "abc", "2.3.0");
   EXPECT_EQ(JoinError(peers), kIncompatible);
-  peers.Add("http://a:1", kTwo, "abc", "not_decided");
+  peers.Add("http://a:1", kTwoMembers, "abc", "not_decided");
   EXPECT_EQ(JoinError(peers), kIncompatible);
-  peers.Add("http://a:1", kTwo, "abc", "3.0.0");
+  peers.Add("http://a:1", kTwoMembers, "abc", "3.0.0");
   EXPECT_EQ(JoinError(peers), "joined");
 }
 
@@ -148,11 +148,11 @@ TEST(JoiningTest, AMemberThatHasRunDoesNotBeginAnew) {
 }
 
 TEST(MembersJsonTest, ComesBackAsItWas) {
-  const auto members = DecodeMembersJson(kTwo);
+  const auto members = DecodeMembersJson(kTwoMembers);
   ASSERT_TRUE(members.has_value());
   MembershipView view;
   for (const Member& member : *members) view.members.emplace(member.id, member);
-  EXPECT_EQ(EncodeMembersJson(view), kTwo);
+  EXPECT_EQ(EncodeMembersJson(view), kTwoMembers);
   EXPECT_EQ(EncodeMembersJson({}), "[]\n");
 }
 

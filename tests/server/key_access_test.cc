@@ -34,7 +34,7 @@ mvcc::PutRequest Put(std::string_view key, lease::LeaseId lease = lease::kNoLeas
 mvcc::PutRequest PutAndReturn(std::string_view key, lease::LeaseId lease = lease::kNoLease) {
   return {.key = key, .value = {}, .lease = lease, .prev_kv = true};
 }
-mvcc::Compare Compare(std::string_view key, std::string_view range_end = {}) {
+mvcc::Compare CompareKey(std::string_view key, std::string_view range_end = {}) {
   return {.key = key, .range_end = range_end, .value = {}};
 }
 
@@ -102,9 +102,9 @@ TEST_F(KeyAccessTest, ADeletionWritesAndReadsWhatItReturns) {
 
 TEST_F(KeyAccessTest, AComparisonReads) {
   mvcc::TxnRequest txn;
-  txn.compare.push_back(Compare("b"));
+  txn.compare.push_back(CompareKey("b"));
   ExpectOk(Check(txn));
-  txn.compare.push_back(Compare("b", "d"));
+  txn.compare.push_back(CompareKey("b", "d"));
   ExpectDenied(Check(txn));
 }
 

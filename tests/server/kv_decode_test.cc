@@ -22,17 +22,16 @@ namespace {
 
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
 
 // --- one text for both sides -------------------------------------------------------------------
 
-class Text {
+class TextBuilder {
  public:
-  Text& Add(std::string_view name, std::string_view bytes) {
+  TextBuilder& Add(std::string_view name, std::string_view bytes) {
     text_.append(name).append("=").append(bytes).append(";");
     return *this;
   }
-  Text& Add(std::string_view name, std::int64_t number) {
+  TextBuilder& Add(std::string_view name, std::int64_t number) {
     return Add(name, std::to_string(number));
   }
   std::string Take() { return std::move(text_); }
@@ -42,7 +41,7 @@ class Text {
 };
 
 std::string TextOf(const etcdserverpb::RangeRequest& r) {
-  return Text()
+  return TextBuilder()
       .Add("key", r.key())
       .Add("end", r.range_end())
       .Add("limit", r.limit())
@@ -59,7 +58,7 @@ std::string TextOf(const etcdserverpb::RangeRequest& r) {
       .Take();
 }
 std::string TextOf(const mvcc::RangeRequest& r) {
-  return Text()
+  return TextBuilder()
       .Add("key", r.key)
       .Add("end", r.range_end)
       .Add("limit", r.limit)
@@ -77,7 +76,7 @@ std::string TextOf(const mvcc::RangeRequest& r) {
 }
 
 std::string TextOf(const etcdserverpb::PutRequest& r) {
-  return Text()
+  return TextBuilder()
       .Add("key", r.key())
       .Add("value", r.value())
       .Add("lease", r.lease())
@@ -87,7 +86,7 @@ std::string TextOf(const etcdserverpb::PutRequest& r) {
       .Take();
 }
 std::string TextOf(const mvcc::PutRequest& r) {
-  return Text()
+  return TextBuilder()
       .Add("key", r.key)
       .Add("value", r.value)
       .Add("lease", r.lease)
@@ -98,17 +97,21 @@ std::string TextOf(const mvcc::PutRequest& r) {
 }
 
 std::string TextOf(const etcdserverpb::DeleteRangeRequest& r) {
-  return Text().Add("key", r.key()).Add("end", r.range_end()).Add("prev_kv", r.prev_kv()).Take();
+  return TextBuilder()
+      .Add("key", r.key())
+      .Add("end", r.range_end())
+      .Add("prev_kv", r.prev_kv())
+      .Take();
 }
 std::string TextOf(const mvcc::DeleteRangeRequest& r) {
-  return Text().Add("key", r.key).Add("end", r.range_end).Add("prev_kv", r.prev_kv).Take();
+  return TextBuilder().Add("key", r.key).Add("end", r.range_end).Add("prev_kv", r.prev_kv).Take();
 }
 
 std::string TextOf(const etcdserverpb::CompactionRequest& r) {
-  return Text().Add("revision", r.revision()).Add("physical", r.physical()).Take();
+  return TextBuilder().Add("revision", r.revision()).Add("physical", r.physical()).Take();
 }
 std::string TextOf(const CompactionRequest& r) {
-  return Text().Add("revision", r.revision).Add("physical", r.physical).Take();
+  return TextBuilder().Add("revision", r.revision).Add("physical", r.physical).Take();
 }
 
 // The union's content for the target; anything else in it counts as nothing.
@@ -134,7 +137,7 @@ std::string TextOf(const etcdserverpb::Compare& c) {
     default:
       break;
   }
-  return Text()
+  return TextBuilder()
       .Add("result", c.result())
       .Add("target", c.target())
       .Add("key", c.key())
@@ -144,7 +147,7 @@ std::string TextOf(const etcdserverpb::Compare& c) {
       .Take();
 }
 std::string TextOf(const mvcc::Compare& c) {
-  return Text()
+  return TextBuilder()
       .Add("result", static_cast<std::int32_t>(c.result))
       .Add("target", static_cast<std::int32_t>(c.target))
       .Add("key", c.key)
@@ -289,7 +292,7 @@ struct Outcomes {
 };
 
 template <class Proto, class Decode>
-void Compare(std::string_view bytes, Decode decode, Outcomes& outcomes) {
+void CompareOne(std::string_view bytes, Decode decode, Outcomes& outcomes) {
   Proto expected;
   const bool library_accepts =
       expected.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
@@ -319,7 +322,7 @@ void CompareValid(Decode decode) {
   for (int i = 0; i < 20'000; ++i) {
     const std::string bytes = RandomWire(*Proto::descriptor(), rng);
     SCOPED_TRACE("run " + std::to_string(i));
-    Compare<Proto>(bytes, decode, outcomes);
+    CompareOne<Proto>(bytes, decode, outcomes);
     if (testing::Test::HasFatalFailure()) return;
   }
   EXPECT_EQ(outcomes.accepted, 20'000);
@@ -339,7 +342,7 @@ void CompareDamaged(Decode decode) {
       byte = static_cast<char>(byte ^ (1 << rng.Below(8)));
     }
     SCOPED_TRACE("run " + std::to_string(i));
-    Compare<Proto>(bytes, decode, outcomes);
+    CompareOne<Proto>(bytes, decode, outcomes);
     if (testing::Test::HasFatalFailure()) return;
   }
   EXPECT_GT(outcomes.accepted, 5'000);

@@ -23,7 +23,7 @@ constexpr ResponseHeader kHeader{.cluster_id = 0xcdf818194e3a8c32,
 
 // Parses, and holds the bytes against those that the library writes for the same message.
 template <class Proto>
-Proto Parsed(std::string_view bytes) {
+Proto ParsedExactly(std::string_view bytes) {
   Proto message;
   EXPECT_TRUE(message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())));
   EXPECT_EQ(message.SerializeAsString(), bytes) << message.ShortDebugString();
@@ -67,12 +67,12 @@ mvcc::RowBuffer Rows(std::initializer_list<std::string> keys) {
 }
 
 TEST(KvEncodeTest, AHeaderHasItsFourFieldsOrIsEmpty) {
-  ExpectHeader(Parsed<etcdserverpb::CompactionResponse>(EncodeHeaderOnly(kHeader).view()));
-  const auto empty = Parsed<etcdserverpb::CompactionResponse>(EncodeHeaderOnly({}).view());
+  ExpectHeader(ParsedExactly<etcdserverpb::CompactionResponse>(EncodeHeaderOnly(kHeader).view()));
+  const auto empty = ParsedExactly<etcdserverpb::CompactionResponse>(EncodeHeaderOnly({}).view());
   EXPECT_TRUE(empty.has_header());
   EXPECT_EQ(empty.header().ByteSizeLong(), 0);
   constexpr std::uint64_t kTenBytes = std::numeric_limits<std::uint64_t>::max();
-  const auto longest = Parsed<etcdserverpb::CompactionResponse>(
+  const auto longest = ParsedExactly<etcdserverpb::CompactionResponse>(
       EncodeHeaderOnly({.cluster_id = kTenBytes,
                         .member_id = raft::MemberId{kTenBytes},
                         .revision = -1,
@@ -91,7 +91,7 @@ TEST(KvEncodeTest, ARangeHasRowsMoreAndCount) {
   EXPECT_EQ(encoder.rows(), 3);
   EXPECT_EQ(encoder.last_key(), "") << "not asked to keep it";
   const SharedBytes bytes = encoder.Finish(/*more=*/true, 77);
-  const auto range = Parsed<etcdserverpb::RangeResponse>(bytes.view());
+  const auto range = ParsedExactly<etcdserverpb::RangeResponse>(bytes.view());
   ExpectHeader(range);
   ASSERT_EQ(range.kvs_size(), 3);
   ExpectKv(range.kvs(0), "a");
@@ -115,26 +115,26 @@ TEST(KvEncodeTest, AChunkHasNoHeaderAndKeepsItsLastKey) {
   const ByteChain chunk = WrapStreamChunk(encoder.Finish(/*more=*/false, 0));
   EXPECT_LE(size_bytes, SizeBytes(chunk));
   const std::string joined = Join(chunk);
-  const auto response = Parsed<etcdserverpb::RangeStreamResponse>(joined);
+  const auto response = ParsedExactly<etcdserverpb::RangeStreamResponse>(joined);
   EXPECT_FALSE(response.range_response().has_header());
   ASSERT_EQ(response.range_response().kvs_size(), 1);
   ExpectKv(response.range_response().kvs(0), "a");
 }
 
 TEST(KvEncodeTest, APutHasThePreviousPairIfThereIsOne) {
-  const auto bare = Parsed<etcdserverpb::PutResponse>(
+  const auto bare = ParsedExactly<etcdserverpb::PutResponse>(
       EncodePutResponse(kHeader, {.revision = 300, .prev_kv = {}}).view());
   ExpectHeader(bare);
   EXPECT_FALSE(bare.has_prev_kv());
   const SharedBytes bytes =
       EncodePutResponse(kHeader, {.revision = 300, .prev_kv = SharedBytes::Own(EncodedKv("a"))});
-  ExpectKv(Parsed<etcdserverpb::PutResponse>(bytes.view()).prev_kv(), "a");
+  ExpectKv(ParsedExactly<etcdserverpb::PutResponse>(bytes.view()).prev_kv(), "a");
 }
 
 TEST(KvEncodeTest, ADeleteHasItsCountAndThePreviousPairs) {
   const SharedBytes bytes = EncodeDeleteRangeResponse(
       kHeader, {.revision = 300, .deleted = 2, .prev_kvs = Rows({"a", "b"})});
-  const auto deleted = Parsed<etcdserverpb::DeleteRangeResponse>(bytes.view());
+  const auto deleted = ParsedExactly<etcdserverpb::DeleteRangeResponse>(bytes.view());
   ExpectHeader(deleted);
   EXPECT_EQ(deleted.deleted(), 2);
   ASSERT_EQ(deleted.prev_kvs_size(), 2);
@@ -159,7 +159,7 @@ TEST(KvEncodeTest, ATxnsAnswersCarryOnlyTheirRevision) {
   result.responses.emplace_back(std::move(nested));
 
   const SharedBytes bytes = EncodeTxnResponse(kHeader, result);
-  const auto txn = Parsed<etcdserverpb::TxnResponse>(bytes.view());
+  const auto txn = ParsedExactly<etcdserverpb::TxnResponse>(bytes.view());
   ExpectHeader(txn);
   EXPECT_TRUE(txn.succeeded());
   ASSERT_EQ(txn.responses_size(), 5);
@@ -196,7 +196,7 @@ TEST(MaintenanceEncodeTest, AStatusHasAllItsFields) {
                       .is_learner = true,
                       .errors = {"etcdserver: no leader", ""}};
   const SharedBytes bytes = EncodeStatusResponse(kHeader, status);
-  const auto parsed = Parsed<etcdserverpb::StatusResponse>(bytes.view());
+  const auto parsed = ParsedExactly<etcdserverpb::StatusResponse>(bytes.view());
   ExpectHeader(parsed);
   EXPECT_EQ(parsed.version(), "3.7.1");
   EXPECT_EQ(parsed.storageversion(), "3.7.0");
@@ -216,11 +216,11 @@ TEST(MaintenanceEncodeTest, AStatusHasAllItsFields) {
 
 TEST(MaintenanceEncodeTest, HashesAlarmsAndMembers) {
   const auto hash =
-      Parsed<etcdserverpb::HashResponse>(EncodeHashResponse(kHeader, 0xffffffff).view());
+      ParsedExactly<etcdserverpb::HashResponse>(EncodeHashResponse(kHeader, 0xffffffff).view());
   ExpectHeader(hash);
   EXPECT_EQ(hash.hash(), 0xffffffff);
-  const auto hash_kv =
-      Parsed<etcdserverpb::HashKVResponse>(EncodeHashKvResponse(kHeader, 1, -1, kLargest).view());
+  const auto hash_kv = ParsedExactly<etcdserverpb::HashKVResponse>(
+      EncodeHashKvResponse(kHeader, 1, -1, kLargest).view());
   ExpectHeader(hash_kv);
   EXPECT_EQ(hash_kv.hash(), 1);
   EXPECT_EQ(hash_kv.compact_revision(), -1);
@@ -229,7 +229,7 @@ TEST(MaintenanceEncodeTest, HashesAlarmsAndMembers) {
   const SharedBytes alarm_bytes = EncodeAlarmResponse(
       kHeader,
       {{.member = 1, .type = AlarmType::kNoSpace}, {.member = 2, .type = AlarmType::kCorrupt}});
-  const auto alarms = Parsed<etcdserverpb::AlarmResponse>(alarm_bytes.view());
+  const auto alarms = ParsedExactly<etcdserverpb::AlarmResponse>(alarm_bytes.view());
   ExpectHeader(alarms);
   ASSERT_EQ(alarms.alarms_size(), 2);
   EXPECT_EQ(alarms.alarms(0).memberid(), 1);
@@ -243,7 +243,7 @@ TEST(MaintenanceEncodeTest, HashesAlarmsAndMembers) {
                      .client_urls = {"http://c:3"}};
   view.members[8] = {.id = 8, .peer_urls = {}, .is_learner = false, .name = {}, .client_urls = {}};
   const auto list =
-      Parsed<etcdserverpb::MemberListResponse>(EncodeMembersResponse(kHeader, view).view());
+      ParsedExactly<etcdserverpb::MemberListResponse>(EncodeMembersResponse(kHeader, view).view());
   ASSERT_EQ(list.members_size(), 2);
   EXPECT_EQ(list.members(0).id(), 7);
   EXPECT_EQ(list.members(0).name(), "n");

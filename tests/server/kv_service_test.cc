@@ -14,18 +14,12 @@
 #include "server/replica/replica.h"
 #include "server/replica/request_id.h"
 #include "server/state/alarms.h"
+#include "tests/server/method_paths.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 
 namespace kvorum::server {
 namespace {
-
-constexpr std::string_view kRange = "/etcdserverpb.KV/Range";
-constexpr std::string_view kPut = "/etcdserverpb.KV/Put";
-constexpr std::string_view kDeleteRange = "/etcdserverpb.KV/DeleteRange";
-constexpr std::string_view kTxn = "/etcdserverpb.KV/Txn";
-constexpr std::string_view kCompact = "/etcdserverpb.KV/Compact";
-constexpr std::string_view kAlarm = "/etcdserverpb.Maintenance/Alarm";
 
 class KvServiceTest : public testing::Test {
  protected:
@@ -57,37 +51,35 @@ class KvServiceTest : public testing::Test {
     return server::ErrorOf(served_.Call(path, request));
   }
   void Put(std::string_view key, std::string_view value = "v") {
-    EXPECT_EQ(Outcome(kPut, PutBody(key, value)), "ok");
+    EXPECT_EQ(Outcome(kPutPath, PutBody(key, value)), "ok");
   }
 
   ServedMember served_;
 };
 
-const std::string kNoSpaceText(kErrNoSpace.message);
-
 // --- answers -----------------------------------------------------------------------------------
 
 TEST_F(KvServiceTest, EveryAnswerHasTheFourFieldsOfTheHeader) {
   Start();
-  const auto put = Ok<etcdserverpb::PutResponse>(kPut, PutBody("k", "v"));
+  const auto put = Ok<etcdserverpb::PutResponse>(kPutPath, PutBody("k", "v"));
   EXPECT_EQ(put.header().cluster_id(), 0xcdf818194e3a8c32);
   EXPECT_EQ(put.header().member_id(), 0x8e9e05c52164694d);
   EXPECT_EQ(put.header().revision(), 2);
   EXPECT_EQ(put.header().raft_term(), served_.context().replica->term());
-  const auto range = Ok<etcdserverpb::RangeResponse>(kRange, RangeBody({.key = "k"}));
+  const auto range = Ok<etcdserverpb::RangeResponse>(kRangePath, RangeBody({.key = "k"}));
   EXPECT_EQ(range.header().ShortDebugString(), put.header().ShortDebugString());
   EXPECT_EQ(range.count(), 1);
   EXPECT_EQ(range.kvs(0).value(), "v");
-  const auto deleted = Ok<etcdserverpb::DeleteRangeResponse>(kDeleteRange, DeleteBody("k"));
+  const auto deleted = Ok<etcdserverpb::DeleteRangeResponse>(kDeleteRangePath, DeleteBody("k"));
   EXPECT_EQ(deleted.header().revision(), 3);
   EXPECT_EQ(deleted.deleted(), 1);
-  const auto txn = Ok<etcdserverpb::TxnResponse>(kTxn, PutTxnBody({"a", "b"}, "v"));
+  const auto txn = Ok<etcdserverpb::TxnResponse>(kTxnPath, PutTxnBody({"a", "b"}, "v"));
   EXPECT_EQ(txn.header().revision(), 4);
   EXPECT_TRUE(txn.succeeded());
-  const auto compaction = Ok<etcdserverpb::CompactionResponse>(kCompact, CompactBody(3));
+  const auto compaction = Ok<etcdserverpb::CompactionResponse>(kCompactPath, CompactBody(3));
   EXPECT_EQ(compaction.header().revision(), 4);
   EXPECT_EQ(compaction.header().member_id(), 0x8e9e05c52164694d);
-  EXPECT_EQ(Ok<etcdserverpb::CompactionResponse>(kCompact, CompactBody(4, /*physical=*/true))
+  EXPECT_EQ(Ok<etcdserverpb::CompactionResponse>(kCompactPath, CompactBody(4, /*physical=*/true))
                 .header()
                 .revision(),
             4);
@@ -98,7 +90,7 @@ TEST_F(KvServiceTest, ALinearizableReadSeesWhatWasAcknowledged) {
   for (int i = 0; i < 50; ++i) {
     const std::string value = std::to_string(i);
     Put("k", value);
-    EXPECT_EQ(Ok<etcdserverpb::RangeResponse>(kRange, RangeBody({.key = "k"})).kvs(0).value(),
+    EXPECT_EQ(Ok<etcdserverpb::RangeResponse>(kRangePath, RangeBody({.key = "k"})).kvs(0).value(),
               value);
   }
 }
@@ -108,15 +100,15 @@ TEST_F(KvServiceTest, ReadsMakeNoEntryOfTheLog) {
   Put("k");
   const raft::Index before = served_.context().replica->commit_index();
   const std::string read = TxnBody({OpBody(1, RangeBody({.key = "k"}))});
-  const auto txn = Ok<etcdserverpb::TxnResponse>(kTxn, read);
+  const auto txn = Ok<etcdserverpb::TxnResponse>(kTxnPath, read);
   EXPECT_EQ(txn.responses(0).response_range().kvs(0).value(), "v");
   EXPECT_EQ(txn.header().revision(), 2);
-  EXPECT_EQ(Outcome(kTxn, TxnBody({OpBody(1, RangeBody({.key = "k", .serializable = true}))})),
+  EXPECT_EQ(Outcome(kTxnPath, TxnBody({OpBody(1, RangeBody({.key = "k", .serializable = true}))})),
             "ok");
-  EXPECT_EQ(Outcome(kTxn, ""), "ok");
-  EXPECT_EQ(Outcome(kRange, RangeBody({.key = "k"})), "ok");
+  EXPECT_EQ(Outcome(kTxnPath, ""), "ok");
+  EXPECT_EQ(Outcome(kRangePath, RangeBody({.key = "k"})), "ok");
   EXPECT_EQ(served_.context().replica->commit_index(), before);
-  EXPECT_EQ(Outcome(kTxn, TxnBody({OpBody(4, read)})), "ok");
+  EXPECT_EQ(Outcome(kTxnPath, TxnBody({OpBody(4, read)})), "ok");
   EXPECT_GT(served_.context().replica->commit_index(), before) << "a nested txn is a write";
 }
 
@@ -127,14 +119,14 @@ TEST_F(KvServiceTest, ARangeOfManyRowsLeavesTheLoop) {
     for (int k = 0; k < 100; ++k) {
       wire::AppendBytesAlways(txn, 2, OpBody(2, PutBody("k" + std::to_string(i + k), "v")));
     }
-    ASSERT_EQ(Outcome(kTxn, txn), "ok");
+    ASSERT_EQ(Outcome(kTxnPath, txn), "ok");
   }
   const std::string all =
       RangeBody({.key = {"\0", 1}, .range_end = {"\0", 1}, .serializable = true});
-  const auto answer = served_.Send(kRange, all);
+  const auto answer = served_.Send(kRangePath, all);
   EXPECT_EQ(answer->times, 0) << "it waits for the readers";
   ASSERT_TRUE(served_.Await(*answer).has_value());
-  const auto one = served_.Send(kRange, RangeBody({.key = "k7", .serializable = true}));
+  const auto one = served_.Send(kRangePath, RangeBody({.key = "k7", .serializable = true}));
   EXPECT_EQ(one->times, 1) << "a single key is served at once";
 }
 
@@ -156,24 +148,25 @@ TEST_F(KvServiceTest, WhatARequestAloneGetsWrongIsRefusedWithoutAnEntry) {
   for (int i = 0; i < 129; ++i)
     wire::AppendBytesAlways(too_many, 2, OpBody(2, PutBody(std::to_string(i), "v")));
   const std::vector<std::tuple<std::string_view, std::string, ApiError>> cases = {
-      {kRange, RangeBody({.key = ""}), kErrEmptyKey},
-      {kRange, RangeBody({.key = "k", .sort_order = 3}), kErrInvalidSortOption},
-      {kRange, RangeBody({.key = "k", .sort_target = 9}), kErrInvalidSortOption},
-      {kRange, RangeBody({.key = "k", .revision = 99}), kErrFutureRev},
-      {kPut, PutBody("", "v"), kErrEmptyKey},
-      {kPut, ignore_value, kErrValueProvided},
-      {kPut, ignore_lease, kErrLeaseProvided},
-      {kDeleteRange, DeleteBody(""), kErrEmptyKey},
-      {kTxn, TxnBody({""}), kErrKeyNotFound},
-      {kTxn, TxnBody({OpBody(2, PutBody("", "v"))}), kErrEmptyKey},
-      {kTxn, compare_without_key, kErrEmptyKey},
-      {kTxn, TxnBody({put, put}), kErrDuplicateKey},
-      {kTxn, TxnBody({}, {put, OpBody(3, DeleteBody("a", "z"))}), kErrDuplicateKey},
-      {kTxn, too_many, kErrTooManyOps},
+      {kRangePath, RangeBody({.key = ""}), kErrEmptyKey},
+      {kRangePath, RangeBody({.key = "k", .sort_order = 3}), kErrInvalidSortOption},
+      {kRangePath, RangeBody({.key = "k", .sort_target = 9}), kErrInvalidSortOption},
+      {kRangePath, RangeBody({.key = "k", .revision = 99}), kErrFutureRev},
+      {kPutPath, PutBody("", "v"), kErrEmptyKey},
+      {kPutPath, ignore_value, kErrValueProvided},
+      {kPutPath, ignore_lease, kErrLeaseProvided},
+      {kDeleteRangePath, DeleteBody(""), kErrEmptyKey},
+      {kTxnPath, TxnBody({""}), kErrKeyNotFound},
+      {kTxnPath, TxnBody({OpBody(2, PutBody("", "v"))}), kErrEmptyKey},
+      {kTxnPath, compare_without_key, kErrEmptyKey},
+      {kTxnPath, TxnBody({put, put}), kErrDuplicateKey},
+      {kTxnPath, TxnBody({}, {put, OpBody(3, DeleteBody("a", "z"))}), kErrDuplicateKey},
+      {kTxnPath, too_many, kErrTooManyOps},
   };
   for (const auto& [path, body, error] : cases)
     EXPECT_EQ(ErrorOf(path, body), error) << path << ": " << error.message;
-  for (const std::string_view path : {kRange, kPut, kDeleteRange, kTxn, kCompact})
+  for (const std::string_view path :
+       {kRangePath, kPutPath, kDeleteRangePath, kTxnPath, kCompactPath})
     EXPECT_EQ(ErrorOf(path, "\x0a"), MalformedRequest().error()) << path;
   EXPECT_EQ(served_.context().replica->commit_index(), before);
   EXPECT_EQ(served_.store().revision(), 2);
@@ -185,18 +178,19 @@ TEST_F(KvServiceTest, TheLargestRequestIsOfTheWholeEntry) {
   const std::size_t entry =
       EncodeInternalRequest(served_.context().ids->Next(), RequestKind::kPut, body).size();
   served_.context().limits.max_request_bytes = entry;
-  EXPECT_EQ(Outcome(kPut, body), "ok");
-  EXPECT_EQ(ErrorOf(kPut, body + std::string("\x28\x00", 2)), kErrRequestTooLarge.ToError());
-  EXPECT_EQ(ErrorOf(kTxn, TxnBody({OpBody(2, body)})), kErrRequestTooLarge.ToError());
-  EXPECT_EQ(Outcome(kTxn, TxnBody({OpBody(1, RangeBody({.key = std::string(2'000, 'k')}))})), "ok")
+  EXPECT_EQ(Outcome(kPutPath, body), "ok");
+  EXPECT_EQ(ErrorOf(kPutPath, body + std::string("\x28\x00", 2)), kErrRequestTooLarge.ToError());
+  EXPECT_EQ(ErrorOf(kTxnPath, TxnBody({OpBody(2, body)})), kErrRequestTooLarge.ToError());
+  EXPECT_EQ(Outcome(kTxnPath, TxnBody({OpBody(1, RangeBody({.key = std::string(2'000, 'k')}))})),
+            "ok")
       << "a read is no entry";
 }
 
 TEST_F(KvServiceTest, TheTxnLimitIsTheConfiguredOne) {
   Start();
   served_.context().limits.max_txn_ops = 2;
-  EXPECT_EQ(Outcome(kTxn, PutTxnBody({"a", "b"}, "v")), "ok");
-  EXPECT_EQ(ErrorOf(kTxn, PutTxnBody({"a", "b", "c"}, "v")), kErrTooManyOps);
+  EXPECT_EQ(Outcome(kTxnPath, PutTxnBody({"a", "b"}, "v")), "ok");
+  EXPECT_EQ(ErrorOf(kTxnPath, PutTxnBody({"a", "b", "c"}, "v")), kErrTooManyOps);
 }
 
 TEST_F(KvServiceTest, WritesWaitForTheApplyLoopAtAGapOfFiveThousand) {
@@ -216,25 +210,24 @@ TEST_F(KvServiceTest, WritesWaitForTheApplyLoopAtAGapOfFiveThousand) {
           lanes.RunUntil([&] { return replica.commit_index() >= index; }, std::chrono::seconds(5)));
     }
   };
-  constexpr std::string_view kRevoke = "/etcdserverpb.Lease/LeaseRevoke";
   const std::string revocation = EncodeLeaseId(77);
   commit_up_to(applied + 5'000);
-  const auto last = served_.Send(kPut, PutBody("last", "v"));
+  const auto last = served_.Send(kPutPath, PutBody("last", "v"));
   EXPECT_EQ(last->times, 0) << "at 5,000 it is still taken";
   commit_up_to(applied + 5'001);
   for (const auto& [path, body] :
-       {std::pair(kPut, PutBody("k", "v")), std::pair(kDeleteRange, DeleteBody("k")),
-        std::pair(kTxn, PutTxnBody({"k"}, "v")), std::pair(kCompact, CompactBody(1))})
+       {std::pair(kPutPath, PutBody("k", "v")), std::pair(kDeleteRangePath, DeleteBody("k")),
+        std::pair(kTxnPath, PutTxnBody({"k"}, "v")), std::pair(kCompactPath, CompactBody(1))})
     EXPECT_EQ(ErrorOf(path, body), kErrTooManyRequests.ToError()) << path;
-  EXPECT_EQ(ErrorOf(kRevoke, revocation), kErrTooManyRequests.ToError());
+  EXPECT_EQ(ErrorOf(kLeaseRevokePath, revocation), kErrTooManyRequests.ToError());
   // With the feature gate PriorityRequest revocations pass up to twice the gap.
   served_.context().limits.revokes_have_priority = true;
-  EXPECT_EQ(ErrorOf(kPut, PutBody("k", "v")), kErrTooManyRequests.ToError());
+  EXPECT_EQ(ErrorOf(kPutPath, PutBody("k", "v")), kErrTooManyRequests.ToError());
   commit_up_to(applied + 10'000);
-  const auto revoked = served_.Send(kRevoke, revocation);
+  const auto revoked = served_.Send(kLeaseRevokePath, revocation);
   EXPECT_EQ(revoked->times, 0) << "it is taken";
   commit_up_to(applied + 10'001);
-  EXPECT_EQ(ErrorOf(kRevoke, revocation), kErrTooManyRequests.ToError());
+  EXPECT_EQ(ErrorOf(kLeaseRevokePath, revocation), kErrTooManyRequests.ToError());
   lanes.Hold(lanes.apply(), false);
   EXPECT_TRUE(served_.Await(*last).has_value());
   Put("k");
@@ -243,19 +236,19 @@ TEST_F(KvServiceTest, WritesWaitForTheApplyLoopAtAGapOfFiveThousand) {
 TEST_F(KvServiceTest, AProposalThatIsNotCommittedInTimeIsToldSo) {
   Start();
   served_.lanes().Hold(served_.lanes().wal(), true);
-  EXPECT_EQ(ErrorOf(kPut, PutBody("k", "v")), kErrTimeout.ToError());
+  EXPECT_EQ(ErrorOf(kPutPath, PutBody("k", "v")), kErrTimeout.ToError());
 }
 
 TEST_F(KvServiceTest, AStoppedMemberSaysSo) {
   Start();
   served_.lanes().Hold(served_.lanes().wal(), true);
-  const auto waiting = served_.Send(kPut, PutBody("k", "v"));
+  const auto waiting = served_.Send(kPutPath, PutBody("k", "v"));
   served_.member().local_member().Stop([] {});
   EXPECT_EQ(server::ErrorOf(served_.Await(*waiting)), kErrStopped.ToError());
   served_.lanes().Hold(served_.lanes().wal(), false);
-  EXPECT_EQ(ErrorOf(kPut, PutBody("k", "v")), kErrStopped.ToError());
-  EXPECT_EQ(ErrorOf(kRange, RangeBody({.key = "k"})), kErrStopped.ToError());
-  EXPECT_EQ(Outcome(kRange, RangeBody({.key = "k", .serializable = true})), "ok");
+  EXPECT_EQ(ErrorOf(kPutPath, PutBody("k", "v")), kErrStopped.ToError());
+  EXPECT_EQ(ErrorOf(kRangePath, RangeBody({.key = "k"})), kErrStopped.ToError());
+  EXPECT_EQ(Outcome(kRangePath, RangeBody({.key = "k", .serializable = true})), "ok");
 }
 
 // --- space -------------------------------------------------------------------------------------
@@ -269,47 +262,49 @@ TEST_F(KvServiceTest, AWritePastTheQuotaRaisesTheAlarmAndIsRefused) {
   served_.options().quota_bytes = 60'000;
   Start();
   Put("k");
-  EXPECT_EQ(ErrorOf(kPut, PutBody("k", std::string(60'000, 'v'))), kErrNoSpace.ToError());
+  EXPECT_EQ(ErrorOf(kPutPath, PutBody("k", std::string(60'000, 'v'))), kErrNoSpace.ToError());
   EXPECT_EQ(served_.store().revision(), 2);
   EXPECT_THAT(served_.context().alarms->List(),
               testing::ElementsAre(Alarm{.member = raft::MemberId{0x8e9e05c52164694d},
                                          .type = AlarmType::kNoSpace}));
-  EXPECT_EQ(Outcome(kPut, PutBody("k", "v")), kNoSpaceText) << "while the alarm stands";
-  EXPECT_EQ(Outcome(kTxn, PutTxnBody({"k"}, "v")), kNoSpaceText);
-  EXPECT_EQ(Outcome(kTxn, TxnBody({}, {OpBody(2, PutBody("k", "v"))})), kNoSpaceText)
+  EXPECT_EQ(Outcome(kPutPath, PutBody("k", "v")), kErrNoSpace.message) << "while the alarm stands";
+  EXPECT_EQ(Outcome(kTxnPath, PutTxnBody({"k"}, "v")), kErrNoSpace.message);
+  EXPECT_EQ(Outcome(kTxnPath, TxnBody({}, {OpBody(2, PutBody("k", "v"))})), kErrNoSpace.message)
       << "a put in either branch";
-  EXPECT_EQ(Outcome(kTxn, TxnBody({OpBody(3, DeleteBody("k"))})), "ok");
-  EXPECT_EQ(Outcome(kDeleteRange, DeleteBody("k")), "ok");
-  EXPECT_EQ(Outcome(kRange, RangeBody({.key = "k"})), "ok");
-  EXPECT_EQ(Outcome(kCompact, CompactBody(2)), "ok");
-  EXPECT_EQ(Outcome(kAlarm, DisarmBody(served_.context().member_id)), "ok");
-  EXPECT_EQ(Outcome(kPut, PutBody("k", "v")), "ok");
+  EXPECT_EQ(Outcome(kTxnPath, TxnBody({OpBody(3, DeleteBody("k"))})), "ok");
+  EXPECT_EQ(Outcome(kDeleteRangePath, DeleteBody("k")), "ok");
+  EXPECT_EQ(Outcome(kRangePath, RangeBody({.key = "k"})), "ok");
+  EXPECT_EQ(Outcome(kCompactPath, CompactBody(2)), "ok");
+  EXPECT_EQ(Outcome(kAlarmPath, DisarmBody(served_.context().member_id)), "ok");
+  EXPECT_EQ(Outcome(kPutPath, PutBody("k", "v")), "ok");
 }
 
 TEST_F(KvServiceTest, ATxnCostsItsLargerBranch) {
   served_.options().quota_bytes = 60'000;
   Start();
   const std::string large = OpBody(2, PutBody("k", std::string(60'000, 'v')));
-  EXPECT_EQ(Outcome(kTxn, TxnBody({OpBody(1, RangeBody({.key = "k"}))}, {large})), kNoSpaceText);
-  EXPECT_EQ(Outcome(kAlarm, DisarmBody(served_.context().member_id)), "ok");
-  EXPECT_EQ(Outcome(kTxn, TxnBody({OpBody(4, TxnBody({large}))})), kNoSpaceText) << "nested too";
+  EXPECT_EQ(Outcome(kTxnPath, TxnBody({OpBody(1, RangeBody({.key = "k"}))}, {large})),
+            kErrNoSpace.message);
+  EXPECT_EQ(Outcome(kAlarmPath, DisarmBody(served_.context().member_id)), "ok");
+  EXPECT_EQ(Outcome(kTxnPath, TxnBody({OpBody(4, TxnBody({large}))})), kErrNoSpace.message)
+      << "nested too";
 }
 
 TEST_F(KvServiceTest, TheAlarmOutlivesTheProcess) {
   served_.options().quota_bytes = 60'000;
   Start();
-  EXPECT_EQ(Outcome(kPut, PutBody("k", std::string(60'000, 'v'))), kNoSpaceText);
+  EXPECT_EQ(Outcome(kPutPath, PutBody("k", std::string(60'000, 'v'))), kErrNoSpace.message);
   ServedMember again(served_.Stop());
   ASSERT_TRUE(again.Start().has_value());
-  EXPECT_EQ(server::ErrorOf(again.Call(kPut, PutBody("k", "v"))), kErrNoSpace.ToError());
+  EXPECT_EQ(server::ErrorOf(again.Call(kPutPath, PutBody("k", "v"))), kErrNoSpace.ToError());
 }
 
 TEST_F(KvServiceTest, AFullDiskRefusesWhatCostsSpace) {
   served_.disk().SetCapacity(std::uint64_t{12} << 20);  // less than must stay free
   Start();
-  EXPECT_EQ(ErrorOf(kPut, PutBody("k", "v")), kErrNoSpace.ToError());
-  EXPECT_EQ(Outcome(kDeleteRange, DeleteBody("k")), "ok");
-  EXPECT_EQ(Outcome(kRange, RangeBody({.key = "k"})), "ok");
+  EXPECT_EQ(ErrorOf(kPutPath, PutBody("k", "v")), kErrNoSpace.ToError());
+  EXPECT_EQ(Outcome(kDeleteRangePath, DeleteBody("k")), "ok");
+  EXPECT_EQ(Outcome(kRangePath, RangeBody({.key = "k"})), "ok");
 }
 
 TEST_F(KvServiceTest, ACorruptClusterTakesNoWrite) {
@@ -317,13 +312,14 @@ TEST_F(KvServiceTest, ACorruptClusterTakesNoWrite) {
   Put("k");
   const auto raise = EncodeAlarmRequest(
       {.action = AlarmAction::kActivate, .alarm = {.member = 1, .type = AlarmType::kCorrupt}});
-  ASSERT_EQ(Outcome(kAlarm, raise), "ok");
+  ASSERT_EQ(Outcome(kAlarmPath, raise), "ok");
   for (const auto& [path, body] :
-       {std::pair(kPut, PutBody("k", "v")), std::pair(kDeleteRange, DeleteBody("k")),
-        std::pair(kTxn, TxnBody({OpBody(3, DeleteBody("k"))})), std::pair(kCompact, CompactBody(2)),
-        std::pair(kCompact, CompactBody(2, /*physical=*/true))})
+       {std::pair(kPutPath, PutBody("k", "v")), std::pair(kDeleteRangePath, DeleteBody("k")),
+        std::pair(kTxnPath, TxnBody({OpBody(3, DeleteBody("k"))})),
+        std::pair(kCompactPath, CompactBody(2)),
+        std::pair(kCompactPath, CompactBody(2, /*physical=*/true))})
     EXPECT_EQ(ErrorOf(path, body), kErrCorrupt.ToError()) << path;
-  EXPECT_EQ(Outcome(kRange, RangeBody({.key = "k"})), "ok");
+  EXPECT_EQ(Outcome(kRangePath, RangeBody({.key = "k"})), "ok");
 }
 
 }  // namespace

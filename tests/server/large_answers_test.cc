@@ -10,16 +10,14 @@
 
 #include "base/api_errors.h"
 #include "proto/rpc.pb.h"
+#include "tests/server/method_paths.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 
 namespace kvorum::server {
 namespace {
 
-constexpr std::string_view kRange = "/etcdserverpb.KV/Range";
-constexpr std::string_view kTxn = "/etcdserverpb.KV/Txn";
-constexpr std::string_view kPut = "/etcdserverpb.KV/Put";
-constexpr std::string_view kAll{"\0", 1};
+constexpr std::string_view kAllKeys{"\0", 1};
 constexpr std::size_t kRows = 60;
 constexpr std::size_t kValueBytes = 1000;
 
@@ -55,7 +53,7 @@ class LargeAnswersTest : public testing::Test {
   }
   AnswerLimits& limits() { return served_.context().limits.answers; }
   void Put(std::string_view key, std::string_view value) {
-    ASSERT_TRUE(served_.Call(kPut, PutBody(key, value)).has_value());
+    ASSERT_TRUE(served_.Call(kPutPath, PutBody(key, value)).has_value());
   }
   void Compact(std::int64_t revision) {
     ASSERT_TRUE(served_.Call("/etcdserverpb.KV/Compact", CompactBody(revision)).has_value());
@@ -110,48 +108,51 @@ class LargeAnswersTest : public testing::Test {
 };
 
 TEST_F(LargeAnswersTest, ARangeInPiecesIsTheSameRange) {
-  ExpectInPieces(kRange, RangeBody({.key = kAll, .range_end = kAll}));
-  ExpectInPieces(kRange, RangeBody({.key = "k1", .range_end = "k2", .sort_order = 1}));
-  ExpectInPieces(kRange, RangeBody({.key = kAll, .range_end = kAll, .sort_order = 2}));
-  ExpectInPieces(kRange, RangeBody({.key = kAll, .range_end = kAll, .limit = 40}));
-  ExpectInPieces(kRange, RangeBody({.key = kAll, .range_end = kAll, .limit = 33, .sort_order = 2}));
-  ExpectInPieces(kRange, RangeBody({.key = kAll, .range_end = kAll, .min_mod_revision = 20}));
-  ExpectInPieces(kRange, RangeBody({.key = kAll, .range_end = kAll, .revision = 45}));
-  ExpectInPieces(kRange, RangeBody({.key = kAll, .range_end = kAll, .serializable = true}));
+  ExpectInPieces(kRangePath, RangeBody({.key = kAllKeys, .range_end = kAllKeys}));
+  ExpectInPieces(kRangePath, RangeBody({.key = "k1", .range_end = "k2", .sort_order = 1}));
+  ExpectInPieces(kRangePath, RangeBody({.key = kAllKeys, .range_end = kAllKeys, .sort_order = 2}));
+  ExpectInPieces(kRangePath, RangeBody({.key = kAllKeys, .range_end = kAllKeys, .limit = 40}));
+  ExpectInPieces(kRangePath,
+                 RangeBody({.key = kAllKeys, .range_end = kAllKeys, .limit = 33, .sort_order = 2}));
+  ExpectInPieces(kRangePath,
+                 RangeBody({.key = kAllKeys, .range_end = kAllKeys, .min_mod_revision = 20}));
+  ExpectInPieces(kRangePath, RangeBody({.key = kAllKeys, .range_end = kAllKeys, .revision = 45}));
+  ExpectInPieces(kRangePath,
+                 RangeBody({.key = kAllKeys, .range_end = kAllKeys, .serializable = true}));
 }
 
 TEST_F(LargeAnswersTest, KeysAloneInPiecesAreTheSameKeys) {
   limits() = {.max_bytes = 1 << 20, .loop_bytes = 100, .keep_bytes = 200, .piece_bytes = 150};
-  std::string request = RangeBody({.key = kAll, .range_end = kAll});
+  std::string request = RangeBody({.key = kAllKeys, .range_end = kAllKeys});
   wire::AppendBool(request, 8, true);
-  const auto answer = Ask(kRange, request);
+  const auto answer = Ask(kRangePath, request);
   EXPECT_GT(answer->to_come, 300);
-  EXPECT_EQ(TakeAll(*answer), Whole(kRange, request));
+  EXPECT_EQ(TakeAll(*answer), Whole(kRangePath, request));
 }
 
 TEST_F(LargeAnswersTest, ATxnInPiecesIsTheSameTxn) {
-  const std::string all = OpBody(1, RangeBody({.key = kAll, .range_end = kAll}));
+  const std::string all = OpBody(1, RangeBody({.key = kAllKeys, .range_end = kAllKeys}));
   const std::string one = OpBody(1, RangeBody({.key = "k105"}));
   const std::string none = OpBody(1, RangeBody({.key = "nothing"}));
   const std::string back =
-      OpBody(1, RangeBody({.key = kAll, .range_end = kAll, .limit = 20, .sort_order = 2}));
-  const std::string sorted =
-      OpBody(1, RangeBody({.key = kAll, .range_end = kAll, .sort_order = 2, .sort_target = 4}));
-  ExpectInPieces(kTxn, TxnBody({one, all, none, back, one, all}));
-  ExpectInPieces(kTxn, TxnBody({all, all}));
+      OpBody(1, RangeBody({.key = kAllKeys, .range_end = kAllKeys, .limit = 20, .sort_order = 2}));
+  const std::string sorted = OpBody(
+      1, RangeBody({.key = kAllKeys, .range_end = kAllKeys, .sort_order = 2, .sort_target = 4}));
+  ExpectInPieces(kTxnPath, TxnBody({one, all, none, back, one, all}));
+  ExpectInPieces(kTxnPath, TxnBody({all, all}));
   // A sorted range is kept, wherever it stands, and goes out as it was kept.
   const std::string mixed = TxnBody({all, sorted, one, back});
-  EXPECT_EQ(TakeAll(*Ask(kTxn, mixed), 256 * 1024), Whole(kTxn, mixed));
+  EXPECT_EQ(TakeAll(*Ask(kTxnPath, mixed), 256 * 1024), Whole(kTxnPath, mixed));
   // A refusal comes before anything else.
   const std::string future =
-      OpBody(1, RangeBody({.key = kAll, .range_end = kAll, .revision = 1000}));
-  EXPECT_EQ(Ask(kTxn, TxnBody({all, future}))->outcome->message, kErrFutureRev.message);
+      OpBody(1, RangeBody({.key = kAllKeys, .range_end = kAllKeys, .revision = 1000}));
+  EXPECT_EQ(Ask(kTxnPath, TxnBody({all, future}))->outcome->message, kErrFutureRev.message);
 }
 
 TEST_F(LargeAnswersTest, WritesBetweenThePiecesDoNotShow) {
-  const std::string request = RangeBody({.key = kAll, .range_end = kAll});
-  const std::string before = Whole(kRange, request);
-  const auto answer = Ask(kRange, request);
+  const std::string request = RangeBody({.key = kAllKeys, .range_end = kAllKeys});
+  const std::string before = Whole(kRangePath, request);
+  const auto answer = Ask(kRangePath, request);
   for (int i = 0; answer->to_come > 0; ++i) {
     ASSERT_TRUE(Take(*answer).has_value());
     Put("k" + std::to_string(159 - i), "changed");
@@ -164,7 +165,7 @@ TEST_F(LargeAnswersTest, WritesBetweenThePiecesDoNotShow) {
 }
 
 TEST_F(LargeAnswersTest, ACompactionBetweenThePiecesBreaksTheAnswerOff) {
-  const auto answer = Ask(kRange, RangeBody({.key = kAll, .range_end = kAll}));
+  const auto answer = Ask(kRangePath, RangeBody({.key = kAllKeys, .range_end = kAllKeys}));
   ASSERT_TRUE(Take(*answer).has_value());
   Put("more", "more");
   Compact(static_cast<std::int64_t>(kRows) + 2);
@@ -174,9 +175,9 @@ TEST_F(LargeAnswersTest, ACompactionBetweenThePiecesBreaksTheAnswerOff) {
 }
 
 TEST_F(LargeAnswersTest, ACompactionUpToTheRevisionLeavesTheAnswerWhole) {
-  const std::string request = RangeBody({.key = kAll, .range_end = kAll});
-  const std::string before = Whole(kRange, request);
-  const auto answer = Ask(kRange, request);
+  const std::string request = RangeBody({.key = kAllKeys, .range_end = kAllKeys});
+  const std::string before = Whole(kRangePath, request);
+  const auto answer = Ask(kRangePath, request);
   Put("k100", "changed");
   Compact(static_cast<std::int64_t>(kRows) + 1);
   EXPECT_EQ(TakeAll(*answer), before);
@@ -188,14 +189,15 @@ TEST_F(LargeAnswersTest, OneAboveTheBoundIsRefused) {
     return text.starts_with("grpc: trying to send message larger than max (4") &&
            text.ends_with(" vs. 40000)");
   };
-  const std::string range = RangeBody({.key = kAll, .range_end = kAll});
-  const auto answer = Ask(kRange, range);
+  const std::string range = RangeBody({.key = kAllKeys, .range_end = kAllKeys});
+  const auto answer = Ask(kRangePath, range);
   EXPECT_EQ(answer->outcome->code, Code::kResourceExhausted);
   EXPECT_TRUE(refused(answer->outcome->message)) << answer->outcome->message;
   // The sum over all operations counts.
-  const std::string third = OpBody(1, RangeBody({.key = kAll, .range_end = kAll, .limit = 16}));
-  EXPECT_EQ(Ask(kTxn, TxnBody({third, third}))->outcome->code, Code::kOk);
-  const auto sum = Ask(kTxn, TxnBody({third, third, third}));
+  const std::string third =
+      OpBody(1, RangeBody({.key = kAllKeys, .range_end = kAllKeys, .limit = 16}));
+  EXPECT_EQ(Ask(kTxnPath, TxnBody({third, third}))->outcome->code, Code::kOk);
+  const auto sum = Ask(kTxnPath, TxnBody({third, third, third}));
   EXPECT_EQ(sum->outcome->code, Code::kResourceExhausted);
   EXPECT_TRUE(refused(sum->outcome->message)) << sum->outcome->message;
 }
@@ -203,16 +205,17 @@ TEST_F(LargeAnswersTest, OneAboveTheBoundIsRefused) {
 // A test of bytes: there are few rows.
 TEST_F(LargeAnswersTest, FewLargeRowsLeaveTheLoop) {
   const std::string few =
-      RangeBody({.key = kAll, .range_end = kAll, .limit = 5, .serializable = true});
-  const auto large = served_.Send(kRange, few);
+      RangeBody({.key = kAllKeys, .range_end = kAllKeys, .limit = 5, .serializable = true});
+  const auto large = served_.Send(kRangePath, few);
   EXPECT_EQ(large->times, 0) << "it waits for the readers";
-  const auto txn = served_.Send(kTxn, TxnBody({OpBody(1, few)}));
+  const auto txn = served_.Send(kTxnPath, TxnBody({OpBody(1, few)}));
   EXPECT_EQ(txn->times, 0);
   const auto small = served_.Send(
-      kRange, RangeBody({.key = kAll, .range_end = kAll, .limit = 3, .serializable = true}));
+      kRangePath,
+      RangeBody({.key = kAllKeys, .range_end = kAllKeys, .limit = 3, .serializable = true}));
   EXPECT_EQ(small->times, 1) << "it is served at once";
-  EXPECT_EQ(served_.Await(*large), Whole(kRange, few));
-  EXPECT_EQ(served_.Await(*txn), Whole(kTxn, TxnBody({OpBody(1, few)})));
+  EXPECT_EQ(served_.Await(*large), Whole(kRangePath, few));
+  EXPECT_EQ(served_.Await(*txn), Whole(kTxnPath, TxnBody({OpBody(1, few)})));
 }
 
 TEST_F(LargeAnswersTest, APageDoesNotWaitBehindLargeReads) {
@@ -222,9 +225,11 @@ TEST_F(LargeAnswersTest, APageDoesNotWaitBehindLargeReads) {
   served_.context().executors.pages = {&pages};
   served_.lanes().Hold(served_.lanes().readers(), true);
   const auto large = served_.Send(
-      kRange, RangeBody({.key = kAll, .range_end = kAll, .sort_order = 1, .sort_target = 4}));
+      kRangePath,
+      RangeBody({.key = kAllKeys, .range_end = kAllKeys, .sort_order = 1, .sort_target = 4}));
   const auto page = served_.Send(
-      kRange, RangeBody({.key = kAll, .range_end = kAll, .limit = 150, .serializable = true}));
+      kRangePath,
+      RangeBody({.key = kAllKeys, .range_end = kAllKeys, .limit = 150, .serializable = true}));
   EXPECT_EQ(page->times, 0) << "not on the loop either";
   etcdserverpb::RangeResponse response;
   EXPECT_TRUE(response.ParseFromString(*served_.Await(*page)));
@@ -245,8 +250,8 @@ class FullMemoryTest : public LargeAnswersTest {
 };
 
 TEST_F(FullMemoryTest, APieceWaitsForRoom) {
-  const std::string request = RangeBody({.key = kAll, .range_end = kAll});
-  const auto answer = Ask(kRange, request);
+  const std::string request = RangeBody({.key = kAllKeys, .range_end = kAllKeys});
+  const auto answer = Ask(kRangePath, request);
   rpc::AnswerMemory::Reservation others(&memory_);
   ASSERT_TRUE(others.Grow(kLimitBytes));
   std::vector<Result<rpc::AnswerPiece>> made;
@@ -261,7 +266,7 @@ TEST_F(FullMemoryTest, APieceWaitsForRoom) {
 }
 
 TEST_F(FullMemoryTest, WhoWaitsTooLongForRoomIsRefused) {
-  const auto answer = Ask(kRange, RangeBody({.key = kAll, .range_end = kAll}));
+  const auto answer = Ask(kRangePath, RangeBody({.key = kAllKeys, .range_end = kAllKeys}));
   rpc::AnswerMemory::Reservation others(&memory_);
   ASSERT_TRUE(others.Grow(kLimitBytes));
   const auto next = Take(*answer);
@@ -274,16 +279,16 @@ TEST_F(FullMemoryTest, WhatMustBeSortedFitsOrIsRefused) {
   // Larger than the block that needs no room.
   for (int i = 0; i < 300; ++i) Put("large" + std::to_string(i), std::string(1000, 'l'));
   const std::string sorted =
-      RangeBody({.key = kAll, .range_end = kAll, .sort_order = 1, .sort_target = 3});
-  const auto refused = Ask(kRange, sorted);
+      RangeBody({.key = kAllKeys, .range_end = kAllKeys, .sort_order = 1, .sort_target = 3});
+  const auto refused = Ask(kRangePath, sorted);
   EXPECT_EQ(*refused->outcome, kErrAnswersFull);
   rpc::AnswerMemory roomy(1 << 20);
   served_.context().answers = &roomy;
   {
-    const auto answer = Ask(kRange, sorted);
+    const auto answer = Ask(kRangePath, sorted);
     EXPECT_EQ(answer->outcome->code, Code::kOk);
     EXPECT_EQ(answer->to_come, 0);
-    EXPECT_EQ(answer->bytes, Whole(kRange, sorted));
+    EXPECT_EQ(answer->bytes, Whole(kRangePath, sorted));
   }
   EXPECT_EQ(roomy.used_bytes(), 0);
   served_.context().answers = &memory_;
@@ -292,9 +297,9 @@ TEST_F(FullMemoryTest, WhatMustBeSortedFitsOrIsRefused) {
 TEST_F(FullMemoryTest, SmallReadsAreServedWhateverOthersHold) {
   rpc::AnswerMemory full(0);
   served_.context().answers = &full;
-  const auto one = served_.Send(kRange, RangeBody({.key = "k100", .serializable = true}));
+  const auto one = served_.Send(kRangePath, RangeBody({.key = "k100", .serializable = true}));
   EXPECT_EQ(one->times, 1);
-  EXPECT_EQ(served_.Await(*one), Whole(kRange, RangeBody({.key = "k100"})));
+  EXPECT_EQ(served_.Await(*one), Whole(kRangePath, RangeBody({.key = "k100"})));
   served_.context().answers = &memory_;
 }
 

@@ -4,14 +4,13 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include "base/api_errors.h"
 #include "server/call/leader_streams.h"
 #include "server/services/health.h"
 #include "server/services/http_handlers.h"
+#include "tests/server/keeping_sink.h"
 #include "tests/server/live_stream.h"
 #include "tests/server/member_services.h"
 #include "tests/server/small_cluster.h"
@@ -25,15 +24,6 @@ using std::chrono::seconds;
 constexpr Duration kTick = milliseconds(100);
 // For a message in flight when the link was cut, and one check of LeaderStreams.
 constexpr Duration kSlack = milliseconds(60);
-
-struct KeepingSink final : rpc::HttpSink {
-  void Complete(rpc::HttpResponse response) override { kept = std::move(response); }
-  std::optional<rpc::HttpResponse> kept;
-};
-
-std::string Text(const rpc::HttpResponse& response) {
-  return std::to_string(response.status) + " " + Join(response.body);
-}
 
 // Three members with an election time-out of this many ticks, one of which can be asked.
 class LeaderKnowledge : public testing::TestWithParam<int> {
@@ -75,7 +65,8 @@ class LeaderKnowledge : public testing::TestWithParam<int> {
     ASSERT_TRUE(cluster_.RunUntil([&] { return stream->status() && health->kept; }));
     EXPECT_LE(cluster_.scheduler().clock().Now() - cut, 2 * election_timeout() + kSlack);
     EXPECT_EQ(*stream->status(), kErrNoLeader.ToError());
-    EXPECT_EQ(Text(*health->kept), "503 {\"health\":\"false\",\"reason\":\"RAFT NO LEADER\"}\n");
+    EXPECT_EQ(StatusAndBody(*health->kept),
+              "503 {\"health\":\"false\",\"reason\":\"RAFT NO LEADER\"}\n");
     cluster_.Kill(i);
     ASSERT_TRUE(cluster_.Start(i).has_value());
   }

@@ -13,6 +13,7 @@
 #include "base/api_errors.h"
 #include "proto/rpc.pb.h"
 #include "tests/server/live_stream.h"
+#include "tests/server/method_paths.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/small_poster.h"
 
@@ -23,11 +24,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 
-constexpr std::string_view kGrant = "/etcdserverpb.Lease/LeaseGrant";
-constexpr std::string_view kRevoke = "/etcdserverpb.Lease/LeaseRevoke";
-constexpr std::string_view kKeepAlive = "/etcdserverpb.Lease/LeaseKeepAlive";
-constexpr std::string_view kTimeToLive = "/etcdserverpb.Lease/LeaseTimeToLive";
-constexpr std::string_view kPut = "/etcdserverpb.KV/Put";
 constexpr std::size_t kSize = 3;
 
 class LeaseClusterTest : public testing::Test {
@@ -72,27 +68,29 @@ class LeaseClusterTest : public testing::Test {
   }
   Result<etcdserverpb::LeaseGrantResponse> Grant(std::size_t i, std::int64_t id,
                                                  std::int64_t ttl_s) {
-    return Call<etcdserverpb::LeaseGrantResponse>(i, kGrant,
+    return Call<etcdserverpb::LeaseGrantResponse>(i, kLeaseGrantPath,
                                                   EncodeLeaseGrant({.ttl_s = ttl_s, .id = id}));
   }
   bool Put(std::size_t i, std::string_view key, std::int64_t lease) {
     std::string body = PutBody(key, "v");
     wire::AppendInt(body, 3, lease);
-    return Call<etcdserverpb::PutResponse>(i, kPut, body).has_value();
+    return Call<etcdserverpb::PutResponse>(i, kPutPath, body).has_value();
   }
   bool Revoke(std::size_t i, std::int64_t id) {
-    return Call<etcdserverpb::LeaseRevokeResponse>(i, kRevoke, EncodeLeaseId(id)).has_value();
+    return Call<etcdserverpb::LeaseRevokeResponse>(i, kLeaseRevokePath, EncodeLeaseId(id))
+        .has_value();
   }
   Result<etcdserverpb::LeaseTimeToLiveResponse> TimeToLive(std::size_t i, std::int64_t id) {
     etcdserverpb::LeaseTimeToLiveRequest request;
     request.set_id(id);
     request.set_keys(true);
-    return Call<etcdserverpb::LeaseTimeToLiveResponse>(i, kTimeToLive, request.SerializeAsString());
+    return Call<etcdserverpb::LeaseTimeToLiveResponse>(i, kLeaseTimeToLivePath,
+                                                       request.SerializeAsString());
   }
 
   std::shared_ptr<LiveStream> KeepAlive(std::size_t i) {
     auto stream = std::make_shared<LiveStream>(cluster_.member(i).lanes().io());
-    services_[i]->router().Find(kKeepAlive)->stream(stream);
+    services_[i]->router().Find(kLeaseKeepAlivePath)->stream(stream);
     streams_.push_back(stream);
     return stream;
   }

@@ -29,7 +29,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr raft::MemberId kSelf = 1;
+constexpr raft::MemberId kOwnId = 1;
 
 class LeaseExpiryTest : public ::testing::Test {
  protected:
@@ -54,7 +54,7 @@ class LeaseExpiryTest : public ::testing::Test {
   }
   // Sets Raft's leading term and the term of the last applied entry.
   void Lead(raft::Term term, raft::Term applied_term) {
-    status_.Publish({.term = term, .leader = kSelf, .is_leading = true});
+    status_.Publish({.term = term, .leader = kOwnId, .is_leading = true});
     applied_term_ = applied_term;
     expiry_.LeadershipChanged();
     Run();
@@ -107,7 +107,7 @@ class LeaseExpiryTest : public ::testing::Test {
   Leases leases_{{.min_ttl_s = 1, .checkpoints = true, .checkpoint_interval = seconds(60)}, clock_};
   RaftStatus status_;
   Alarms alarms_;
-  RequestIdSource ids_{kSelf, 0};
+  RequestIdSource ids_{kOwnId, 0};
   raft::Term applied_term_ = 0;
   std::vector<Proposal> proposed_;
   std::vector<ReadTask> asked_;

@@ -23,7 +23,8 @@ constexpr std::array<std::int64_t, 6> kNumbers = {0,
                                                   300,
                                                   std::numeric_limits<std::int64_t>::max(),
                                                   std::numeric_limits<std::int64_t>::min()};
-constexpr ResponseHeader kHeader{.cluster_id = 1, .member_id = 2, .revision = 3, .raft_term = 4};
+constexpr ResponseHeader kLeaseHeader{
+    .cluster_id = 1, .member_id = 2, .revision = 3, .raft_term = 4};
 
 TEST(LeaseMessagesTest, GrantsAreProtobufs) {
   for (const std::int64_t id : kNumbers) {
@@ -38,7 +39,7 @@ TEST(LeaseMessagesTest, GrantsAreProtobufs) {
       EXPECT_EQ(EncodeLeaseGrant(*decoded), request.SerializeAsString());
       etcdserverpb::LeaseGrantResponse response;
       ASSERT_TRUE(response.ParseFromString(
-          std::string(EncodeLeaseGrantResponse(kHeader, id, ttl_s).view())));
+          std::string(EncodeLeaseGrantResponse(kLeaseHeader, id, ttl_s).view())));
       EXPECT_EQ(response.id(), id);
       EXPECT_EQ(response.ttl(), ttl_s);
       EXPECT_EQ(response.header().raft_term(), 4U);
@@ -53,8 +54,8 @@ TEST(LeaseMessagesTest, IdsAreProtobufs) {
     EXPECT_EQ(EncodeLeaseId(id), request.SerializeAsString());
     EXPECT_EQ(DecodeLeaseId(request.SerializeAsString()), id);
     etcdserverpb::LeaseKeepAliveResponse response;
-    ASSERT_TRUE(
-        response.ParseFromString(std::string(EncodeLeaseKeepAliveResponse(kHeader, id, 5).view())));
+    ASSERT_TRUE(response.ParseFromString(
+        std::string(EncodeLeaseKeepAliveResponse(kLeaseHeader, id, 5).view())));
     EXPECT_EQ(response.id(), id);
     EXPECT_EQ(response.ttl(), 5);
     EXPECT_EQ(response.header().revision(), 3);
@@ -83,7 +84,7 @@ TEST(LeaseMessagesTest, TimesToLiveAreProtobufs) {
   const LeaseTimes times{.ttl_s = 5, .granted_s = 10, .keys = {"a", "", "b"}};
   etcdserverpb::LeaseTimeToLiveResponse response;
   ASSERT_TRUE(response.ParseFromString(
-      std::string(EncodeLeaseTimeToLiveResponse(kHeader, 7, times).view())));
+      std::string(EncodeLeaseTimeToLiveResponse(kLeaseHeader, 7, times).view())));
   EXPECT_EQ(response.id(), 7);
   EXPECT_EQ(response.ttl(), 5);
   EXPECT_EQ(response.grantedttl(), 10);
@@ -102,7 +103,7 @@ TEST(LeaseMessagesTest, TheListIsProtobufs) {
   const std::array<lease::LeaseId, 3> ids = {3, -1, 2};
   etcdserverpb::LeaseLeasesResponse response;
   ASSERT_TRUE(
-      response.ParseFromString(std::string(EncodeLeaseLeasesResponse(kHeader, ids).view())));
+      response.ParseFromString(std::string(EncodeLeaseLeasesResponse(kLeaseHeader, ids).view())));
   ASSERT_EQ(response.leases_size(), 3);
   EXPECT_EQ(response.leases(1).id(), -1);
 }

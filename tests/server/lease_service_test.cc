@@ -14,6 +14,7 @@
 #include "server/replica/replica.h"
 #include "server/state/leases.h"
 #include "tests/server/live_stream.h"
+#include "tests/server/method_paths.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 
@@ -24,14 +25,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-constexpr std::string_view kGrant = "/etcdserverpb.Lease/LeaseGrant";
-constexpr std::string_view kRevoke = "/etcdserverpb.Lease/LeaseRevoke";
-constexpr std::string_view kKeepAlive = "/etcdserverpb.Lease/LeaseKeepAlive";
-constexpr std::string_view kTimeToLive = "/etcdserverpb.Lease/LeaseTimeToLive";
-constexpr std::string_view kLeases = "/etcdserverpb.Lease/LeaseLeases";
-constexpr std::string_view kPut = "/etcdserverpb.KV/Put";
-constexpr std::string_view kRange = "/etcdserverpb.KV/Range";
 
 class LeaseServiceTest : public testing::Test {
  protected:
@@ -53,24 +46,24 @@ class LeaseServiceTest : public testing::Test {
     etcdserverpb::LeaseGrantRequest request;
     request.set_id(id);
     request.set_ttl(ttl_s);
-    return Call<etcdserverpb::LeaseGrantResponse>(kGrant, request);
+    return Call<etcdserverpb::LeaseGrantResponse>(kLeaseGrantPath, request);
   }
   Result<etcdserverpb::LeaseRevokeResponse> Revoke(std::int64_t id) {
     etcdserverpb::LeaseRevokeRequest request;
     request.set_id(id);
-    return Call<etcdserverpb::LeaseRevokeResponse>(kRevoke, request);
+    return Call<etcdserverpb::LeaseRevokeResponse>(kLeaseRevokePath, request);
   }
   etcdserverpb::LeaseTimeToLiveResponse TimeToLive(std::int64_t id, bool keys = false) {
     etcdserverpb::LeaseTimeToLiveRequest request;
     request.set_id(id);
     request.set_keys(keys);
-    auto response = Call<etcdserverpb::LeaseTimeToLiveResponse>(kTimeToLive, request);
+    auto response = Call<etcdserverpb::LeaseTimeToLiveResponse>(kLeaseTimeToLivePath, request);
     EXPECT_TRUE(response.has_value());
     return *response;
   }
   std::vector<std::int64_t> Leases() {
-    const auto response =
-        Call<etcdserverpb::LeaseLeasesResponse>(kLeases, etcdserverpb::LeaseLeasesRequest());
+    const auto response = Call<etcdserverpb::LeaseLeasesResponse>(
+        kLeaseLeasesPath, etcdserverpb::LeaseLeasesRequest());
     std::vector<std::int64_t> ids;
     for (const auto& lease : response->leases()) ids.push_back(lease.id());
     return ids;
@@ -78,16 +71,16 @@ class LeaseServiceTest : public testing::Test {
   Result<std::string> Put(std::string_view key, std::int64_t lease) {
     std::string body = PutBody(key, "v");
     wire::AppendInt(body, 3, lease);
-    return served_.Call(kPut, body);
+    return served_.Call(kPutPath, body);
   }
   std::int64_t Count(std::string_view key) {
     etcdserverpb::RangeResponse response;
-    response.ParseFromString(*served_.Call(kRange, RangeBody({.key = key})));
+    response.ParseFromString(*served_.Call(kRangePath, RangeBody({.key = key})));
     return response.count();
   }
   std::shared_ptr<LiveStream> KeepAlive() {
     auto stream = std::make_shared<LiveStream>(served_.lanes().io());
-    served_.router().Find(kKeepAlive)->stream(stream);
+    served_.router().Find(kLeaseKeepAlivePath)->stream(stream);
     streams_.push_back(stream);
     return stream;
   }
@@ -192,7 +185,7 @@ TEST_F(LeaseServiceTest, TheListBeginsWithWhatExpiresFirst) {
 }
 
 TEST_F(LeaseServiceTest, WhatIsNoMessageIsRefused) {
-  for (const std::string_view path : {kGrant, kRevoke, kTimeToLive})
+  for (const std::string_view path : {kLeaseGrantPath, kLeaseRevokePath, kLeaseTimeToLivePath})
     EXPECT_FALSE(served_.Call(path, "\xff").has_value()) << path;
   const auto stream = KeepAlive();
   stream->Send("\xff");
@@ -278,7 +271,7 @@ TEST_F(LeaseServiceTest, ALearnerOrALeaderlessMemberServesNoLeases) {
   call->AddMetadata("hasleader", "true");
   ServedMember leaderless(2);
   ASSERT_TRUE(leaderless.Open().has_value());
-  EXPECT_EQ(ErrorOf(leaderless.Call(kGrant, EncodeLeaseGrant({.ttl_s = 5}), call)),
+  EXPECT_EQ(ErrorOf(leaderless.Call(kLeaseGrantPath, EncodeLeaseGrant({.ttl_s = 5}), call)),
             kErrNoLeader.ToError());
 }
 
@@ -295,7 +288,7 @@ TEST_F(LeaseServiceTest, LeasesOutliveARestart) {
   again.lanes().RunFor(seconds(33));
   EXPECT_FALSE(again.context().leases->LeaseExists(7));
   etcdserverpb::RangeResponse response;
-  response.ParseFromString(*again.Call(kRange, RangeBody({.key = "a"})));
+  response.ParseFromString(*again.Call(kRangePath, RangeBody({.key = "a"})));
   EXPECT_EQ(response.count(), 0);
 }
 
@@ -435,7 +428,7 @@ TEST_F(LeaseServiceTest, AWatcherSeesTheEndOfALeaseAsOneBatch) {
 TEST_F(LeaseServiceTest, ManyExpireInOneMoment) {
   std::vector<std::shared_ptr<const Answer>> grants;
   for (std::int64_t id = 1; id <= 3000; ++id)
-    grants.push_back(served_.Send(kGrant, EncodeLeaseGrant({.ttl_s = 10, .id = id})));
+    grants.push_back(served_.Send(kLeaseGrantPath, EncodeLeaseGrant({.ttl_s = 10, .id = id})));
   for (const auto& grant : grants) ASSERT_TRUE(served_.Await(*grant).has_value());
   served_.lanes().RunFor(seconds(9));
   EXPECT_EQ(served_.context().leases->size(), 3000U);

@@ -27,7 +27,7 @@ struct Change {
   std::string value;  // empty: deleted
 };
 
-struct History {
+struct WorkloadHistory {
   std::vector<Change> proposed;
   std::size_t acknowledged = 0;         // of `proposed`, from the front
   std::int64_t compacted_revision = 0;  // acknowledged
@@ -48,7 +48,7 @@ class Workload {
       return history_.acknowledged == changes || failed_ || member_.fatal().has_value();
     });
   }
-  const History& history() const { return history_; }
+  const WorkloadHistory& history() const { return history_; }
   bool failed() const { return failed_; }
 
  private:
@@ -98,13 +98,13 @@ class Workload {
 
   SmallMember& member_;
   Rng rng_;
-  History history_;
+  WorkloadHistory history_;
   std::set<std::string> live_;
   bool failed_ = false;
 };
 
 // Restarts a member on the disk and holds it against the history.
-void CheckRestart(FileSystem& disk, const History& history, std::uint64_t seed) {
+void CheckRestart(FileSystem& disk, const WorkloadHistory& history, std::uint64_t seed) {
   SmallMember member(disk, seed);
   // Some starts hold little of the log, and learn from the database which part they need.
   if (seed % 2 == 0) member.options().raft.catch_up_size_bytes = 300;
@@ -162,7 +162,7 @@ TEST_P(LocalMemberCrash, APowerCutAtAnyWriteLosesNothingAcknowledged) {
   std::pair<std::size_t, std::int64_t> must_show;
   disk.SetObserver([&] {
     if (testing::Test::HasFatalFailure()) return;
-    const History history = workload != nullptr ? workload->history() : History{};
+    const WorkloadHistory history = workload != nullptr ? workload->history() : WorkloadHistory{};
     const std::pair shown(history.acknowledged, history.compacted_revision);
     if (shown != std::exchange(must_show, shown)) checked.clear();
     for (int draw = 0; draw < kDraws; ++draw) {
@@ -187,7 +187,7 @@ TEST_P(LocalMemberCrash, APowerCutAtAnyWriteLosesNothingAcknowledged) {
   disk.SetObserver(nullptr);
   RecordProperty("crash_states", std::to_string(states.size()));
   EXPECT_GE(states.size(), 800U) << "too few different disks were tried";
-  const History& history = running.history();
+  const WorkloadHistory& history = running.history();
   EXPECT_EQ(history.acknowledged, kChanges);
   EXPECT_GT(history.compacted_revision, 0);
 }
@@ -201,7 +201,7 @@ TEST_P(LocalMemberDiskError, AnErrorOfTheDiskEndsTheMemberAndLosesNothingAcknowl
   std::uint64_t ended = 0;
   for (std::uint64_t nth = 1; nth < 120; ++nth) {
     SimFileSystem disk;
-    History history;
+    WorkloadHistory history;
     {
       SmallMember member(disk, seed);
       ASSERT_TRUE(member.Start().has_value());
@@ -229,7 +229,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, LocalMemberDiskError, testing::Range<std::uint64
 // served.
 TEST(LocalMemberBitRot, AFlippedBitIsDetectedOrHarmless) {
   SimFileSystem disk;
-  History history;
+  WorkloadHistory history;
   {
     SmallMember member(disk, 7);
     ASSERT_TRUE(member.Start().has_value());

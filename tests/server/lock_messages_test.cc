@@ -17,7 +17,7 @@
 namespace kvorum::server {
 namespace {
 
-constexpr ResponseHeader kHeader{.cluster_id = 5, .revision = 9};
+constexpr ResponseHeader kLockHeader{.cluster_id = 5, .revision = 9};
 
 TEST(LockMessagesTest, RequestsAreReadAsTheyAreMeant) {
   v3electionpb::CampaignRequest campaign;
@@ -81,13 +81,13 @@ TEST(LockMessagesTest, WhatIsNoMessageIsRefused) {
 
 TEST(LockMessagesTest, ResponsesAreTheProtocols) {
   v3lockpb::LockResponse lock;
-  ASSERT_TRUE(lock.ParseFromString(std::string(EncodeLockResponse(kHeader, "a/1").view())));
+  ASSERT_TRUE(lock.ParseFromString(std::string(EncodeLockResponse(kLockHeader, "a/1").view())));
   EXPECT_EQ(lock.header().cluster_id(), 5U);
   EXPECT_EQ(lock.header().revision(), 9);
   EXPECT_EQ(lock.key(), "a/1");
   v3electionpb::CampaignResponse campaign;
   ASSERT_TRUE(campaign.ParseFromString(std::string(
-      EncodeCampaignResponse(kHeader, {.name = "e", .key = "e/1", .created = 3, .lease = 1})
+      EncodeCampaignResponse(kLockHeader, {.name = "e", .key = "e/1", .created = 3, .lease = 1})
           .view())));
   EXPECT_EQ(campaign.header().revision(), 9);
   EXPECT_EQ(campaign.leader().ShortDebugString(), R"(name: "e" key: "e/1" rev: 3 lease: 1)");
@@ -95,19 +95,19 @@ TEST(LockMessagesTest, ResponsesAreTheProtocols) {
   kv.set_key("e/1");
   v3electionpb::LeaderResponse leader;
   ASSERT_TRUE(leader.ParseFromString(
-      std::string(EncodeLeaderResponse(kHeader, kv.SerializeAsString()).view())));
+      std::string(EncodeLeaderResponse(kLockHeader, kv.SerializeAsString()).view())));
   EXPECT_EQ(leader.kv().key(), "e/1");
 }
 
-etcdserverpb::TxnRequest Parse(const mvcc::TxnRequest& request) {
+etcdserverpb::TxnRequest ToProto(const mvcc::TxnRequest& request) {
   etcdserverpb::TxnRequest message;
   EXPECT_TRUE(message.ParseFromString(std::string(EncodeTxn(request).view())));
   return message;
 }
-etcdserverpb::RangeRequest Parse(const mvcc::RangeRequest& request) {
+etcdserverpb::RangeRequest ToProto(const mvcc::RangeRequest& request) {
   mvcc::TxnRequest around;
   around.success.emplace_back(request);
-  return Parse(around).success(0).request_range();
+  return ToProto(around).success(0).request_range();
 }
 
 TEST(QueueRequestsTest, KeysEndInTheLease) {
@@ -120,28 +120,28 @@ TEST(QueueRequestsTest, KeysEndInTheLease) {
 
 TEST(QueueRequestsTest, AreWhatTheirNamesSay) {
   const QueueRange queue("a/");
-  EXPECT_EQ(Parse(EnterAndCount("a/1", queue, 1)).ShortDebugString(),
+  EXPECT_EQ(ToProto(EnterAndCount("a/1", queue, 1)).ShortDebugString(),
             R"(compare { target: CREATE key: "a/1" create_revision: 0 } )"
             R"(success { request_put { key: "a/1" lease: 1 } } )"
             R"(success { request_range { key: "a/" range_end: "a0" count_only: true } } )"
             R"(failure { request_range { key: "a/1" } } )"
             R"(failure { request_range { key: "a/" range_end: "a0" count_only: true } })");
-  EXPECT_EQ(Parse(Enter("a/1", 1, "v")).ShortDebugString(),
+  EXPECT_EQ(ToProto(Enter("a/1", 1, "v")).ShortDebugString(),
             R"(compare { target: CREATE key: "a/1" create_revision: 0 } )"
             R"(success { request_put { key: "a/1" value: "v" lease: 1 } } )"
             R"(failure { request_range { key: "a/1" } })");
-  EXPECT_EQ(Parse(ChangeValue({.key = "a/1", .created = 5}, 2, "w")).ShortDebugString(),
+  EXPECT_EQ(ToProto(ChangeValue({.key = "a/1", .created = 5}, 2, "w")).ShortDebugString(),
             R"(compare { target: CREATE key: "a/1" create_revision: 5 } )"
             R"(success { request_put { key: "a/1" value: "w" lease: 2 } })");
-  EXPECT_EQ(Parse(LeaveQueue({.key = "a/1", .created = 5})).ShortDebugString(),
+  EXPECT_EQ(ToProto(LeaveQueue({.key = "a/1", .created = 5})).ShortDebugString(),
             R"(compare { target: CREATE key: "a/1" create_revision: 5 } )"
             R"(success { request_delete_range { key: "a/1" } })");
-  EXPECT_EQ(Parse(FindOldest(queue)).ShortDebugString(),
+  EXPECT_EQ(ToProto(FindOldest(queue)).ShortDebugString(),
             R"(key: "a/" range_end: "a0" limit: 1 sort_order: ASCEND sort_target: CREATE)");
-  EXPECT_EQ(Parse(FindYoungestUpTo(queue, 4)).ShortDebugString(),
+  EXPECT_EQ(ToProto(FindYoungestUpTo(queue, 4)).ShortDebugString(),
             R"(key: "a/" range_end: "a0" limit: 1 sort_order: DESCEND sort_target: CREATE )"
             R"(keys_only: true max_create_revision: 4)");
-  EXPECT_EQ(Parse(FindKey("a/1")).ShortDebugString(), R"(key: "a/1")");
+  EXPECT_EQ(ToProto(FindKey("a/1")).ShortDebugString(), R"(key: "a/1")");
 }
 
 }  // namespace

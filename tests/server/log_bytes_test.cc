@@ -16,6 +16,7 @@
 #include "server/messages/maintenance_encode.h"
 #include "server/state/alarms.h"
 #include "server/state/member_change.h"
+#include "tests/server/hex.h"
 #include "tests/server/request_bodies.h"
 #include "wal/marker.h"
 
@@ -23,75 +24,65 @@ namespace kvorum::server {
 namespace {
 
 // The member, the one that joined it, and the id of the first request.
-constexpr raft::MemberId kSelf{1064708284746764119U};
-constexpr raft::MemberId kOther{10886332213907358567U};
+constexpr raft::MemberId kFirstMember{1064708284746764119U};
+constexpr raft::MemberId kJoinedMember{10886332213907358567U};
 constexpr std::uint64_t kFirstId = 1105530384301355777U;
 
-constexpr std::string_view kBootstrap =
+constexpr std::string_view kBootstrapRecord =
     "080110011801225a100018d79efcedb3d1a6e30e224c7b226964223a313036343730383238343734"
     "363736343131392c227065657255524c73223a5b22687474703a2f2f3132372e302e302e313a3333"
     "383030225d2c226e616d65223a226d31227d";
-constexpr std::string_view kFirstOfATerm = "10021802";
-constexpr std::string_view kAttributes =
+constexpr std::string_view kFirstOfATermRecord = "10021802";
+constexpr std::string_view kAttributesRecord =
     "100218032238a2060a0881e6bba5efc0e8ab0faa512808d79efcedb3d1a6e30e121c0a026d311216"
     "687474703a2f2f3132372e302e302e313a3333373930";
-constexpr std::string_view kClusterVersion =
+constexpr std::string_view kClusterVersionRecord =
     "100218042217a2060a0882e6bba5efc0e8ab0fa251070a05332e372e30";
-constexpr std::string_view kAlarmGet = "10021805220f5200a2060a0884e6bba5efc0e8ab0f";
-constexpr std::string_view kPut = "10021806221522060a0161120131a2060a0885e6bba5efc0e8ab0f";
-constexpr std::string_view kCompact = "1002180f22133a0408041001a2060a088ee6bba5efc0e8ab0f";
-constexpr std::string_view kGrant =
+constexpr std::string_view kAlarmGetRecord = "10021805220f5200a2060a0884e6bba5efc0e8ab0f";
+constexpr std::string_view kPutRecord = "10021806221522060a0161120131a2060a0885e6bba5efc0e8ab0f";
+constexpr std::string_view kCompactRecord = "1002180f22133a0408041001a2060a088ee6bba5efc0e8ab0f";
+constexpr std::string_view kGrantRecord =
     "10021810221c420d08d804108fe6bba5efc0e8ab0fa2060a0890e6bba5efc0e8ab0f";
-constexpr std::string_view kRevoke =
+constexpr std::string_view kRevokeRecord =
     "1002181222194a0a088fe6bba5efc0e8ab0fa2060a0892e6bba5efc0e8ab0f";
-constexpr std::string_view kAlarmActivate =
+constexpr std::string_view kAlarmActivateRecord =
     "1002181422155206080110051801a2060a0894e6bba5efc0e8ab0f";
-constexpr std::string_view kRoleAdd = "1002181b2214a2060a089ce6bba5efc0e8ab0f824b040a027231";
-constexpr std::string_view kGrantPermission =
+constexpr std::string_view kRoleAddRecord = "1002181b2214a2060a089ce6bba5efc0e8ab0f824b040a027231";
+constexpr std::string_view kGrantPermissionRecord =
     "1002181d221ca2060a089ee6bba5efc0e8ab0f9a4b0c0a02723112061201611a017a";
-constexpr std::string_view kUserAdd =
+constexpr std::string_view kUserAddRecord =
     "100218202268a2060a08a1e6bba5efc0e8ab0fe244580a0275311a0022504a444a684a4445774a47"
     "397456316b356179353152575246645870495a586f7656565270576e557a516a4e744d576c4c6257"
     "39565a30517a65476334596e6c7a646a5644615446765445786f526b5a58";
-constexpr std::string_view kUserAddNoPassword =
+constexpr std::string_view kUserAddNoPasswordRecord =
     "100218212218a2060a08a2e6bba5efc0e8ab0fe244080a0275321a020801";
-constexpr std::string_view kChangePassword =
+constexpr std::string_view kChangePasswordRecord =
     "100218222266a2060a08a3e6bba5efc0e8ab0ffa44560a0275311a504a444a684a4445774a454a45"
     "52474a515431566a5454524f6254645464454e5a6569394656575653566b74684d31704863316474"
     "526a46486545557852585a72526c5531576e4a704d56684463473531";
-constexpr std::string_view kGrantRole =
+constexpr std::string_view kGrantRoleRecord =
     "100218232218a2060a08a4e6bba5efc0e8ab0f8245080a02753112027231";
-constexpr std::string_view kAuthEnable = "100218292210a2060a08aae6bba5efc0e8ab0fc23e00";
-constexpr std::string_view kLogin =
+constexpr std::string_view kAuthEnableRecord = "100218292210a2060a08aae6bba5efc0e8ab0fc23e00";
+constexpr std::string_view kLoginRecord =
     "1002182a2228a2060a08ace6bba5efc0e8ab0fa23f180a04726f6f741a1054537642724358526563"
     "66787a6e7564";
-constexpr std::string_view kPutByRoot =
+constexpr std::string_view kPutByRootRecord =
     "1002182b221d22060a0161120131a2061208ade6bba5efc0e8ab0f1204726f6f74180f";
-constexpr std::string_view kAddLearner =
+constexpr std::string_view kAddLearnerRecord =
     "08011002183e226b08c8e6bba5efc0e8ab0f100318e786dca686af818a970122527b226964223a31"
     "303838363333323231333930373335383536372c227065657255524c73223a5b22687474703a2f2f"
     "3132372e302e302e313a3333383031225d2c2269734c6561726e6572223a747275657d";
-constexpr std::string_view kPromote =
+constexpr std::string_view kPromoteRecord =
     "080110021840225508cbe6bba5efc0e8ab0f100018e786dca686af818a9701223c7b226964223a31"
     "303838363333323231333930373335383536372c227065657255524c73223a6e756c6c2c22697350"
     "726f6d6f7465223a747275657d";
-constexpr std::string_view kUpdate =
+constexpr std::string_view kUpdateRecord =
     "080110021843227308cee6bba5efc0e8ab0f100218e786dca686af818a9701225a7b226964223a31"
     "303838363333323231333930373335383536372c227065657255524c73223a5b22687474703a2f2f"
     "3132372e302e302e313a3333383031222c22687474703a2f2f3132372e302e302e313a3333383032"
     "225d7d";
-constexpr std::string_view kRemove =
+constexpr std::string_view kRemoveRecord =
     "080110021844221708cfe6bba5efc0e8ab0f100118e786dca686af818a9701";
-
-std::string Hex(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string hex;
-  for (const char c : bytes) {
-    hex += kDigits[static_cast<unsigned char>(c) >> 4];
-    hex += kDigits[static_cast<unsigned char>(c) & 0xf];
-  }
-  return hex;
-}
 
 std::string Record(raft::Index index, raft::EntryType type, SharedBytes data) {
   return Hex(
@@ -121,8 +112,9 @@ std::string Texts(std::initializer_list<std::string_view> texts) {
 }
 
 TEST(LogBytesTest, TheHeadOfALog) {
-  EXPECT_EQ(Hex(wal::Encode(wal::Metadata{.node_id = kSelf, .cluster_id = 4036497872416630503U})),
-            "08d79efcedb3d1a6e30e10e7cd8df0dbada18238");
+  EXPECT_EQ(
+      Hex(wal::Encode(wal::Metadata{.node_id = kFirstMember, .cluster_id = 4036497872416630503U})),
+      "08d79efcedb3d1a6e30e10e7cd8df0dbada18238");
   EXPECT_EQ(Hex(wal::Encode(wal::SnapshotMarker{})), "08001000");
 }
 
@@ -145,82 +137,83 @@ TEST(LogBytesTest, HardStates) {
             "080110001801");
   EXPECT_EQ(Hex(raft::Encode(raft::HardState{.term = 2, .vote = raft::kNone, .commit = 0})),
             "080210001800");
-  EXPECT_EQ(Hex(raft::Encode(raft::HardState{.term = 2, .vote = kSelf, .commit = 3})),
+  EXPECT_EQ(Hex(raft::Encode(raft::HardState{.term = 2, .vote = kFirstMember, .commit = 3})),
             "080210d79efcedb3d1a6e30e1803");
 }
 
 TEST(LogBytesTest, TheFirstEntries) {
   const Member self{
-      .id = kSelf, .peer_urls = {"http://127.0.0.1:33800"}, .name = "m1", .client_urls = {}};
+      .id = kFirstMember, .peer_urls = {"http://127.0.0.1:33800"}, .name = "m1", .client_urls = {}};
   const raft::Bootstrap bootstrap = raft::MakeBootstrap(std::vector<raft::FirstMember>{
-      {.id = kSelf, .context = SharedBytes::Own(EncodeMemberJson(self))}});
-  EXPECT_EQ(Hex(raft::Encode(bootstrap.entries.at(0))), kBootstrap);
+      {.id = kFirstMember, .context = SharedBytes::Own(EncodeMemberJson(self))}});
+  EXPECT_EQ(Hex(raft::Encode(bootstrap.entries.at(0))), kBootstrapRecord);
   EXPECT_EQ(Hex(raft::Encode(bootstrap.hard_state)), "080110001801");
-  EXPECT_EQ(Record(2, raft::EntryType::kNormal, {}), kFirstOfATerm);
+  EXPECT_EQ(Record(2, raft::EntryType::kNormal, {}), kFirstOfATermRecord);
   EXPECT_EQ(Record(3, 0, RequestKind::kMemberAttributesSet,
-                   EncodeMemberAttributes(
-                       {.member = kSelf, .name = "m1", .client_urls = {"http://127.0.0.1:33790"}})),
-            kAttributes);
+                   EncodeMemberAttributes({.member = kFirstMember,
+                                           .name = "m1",
+                                           .client_urls = {"http://127.0.0.1:33790"}})),
+            kAttributesRecord);
   EXPECT_EQ(Record(4, 1, RequestKind::kClusterVersionSet, EncodeClusterVersion("3.7.0")),
-            kClusterVersion);
+            kClusterVersionRecord);
 }
 
 TEST(LogBytesTest, RequestsOfClients) {
-  EXPECT_EQ(Record(5, 3, RequestKind::kAlarm, ""), kAlarmGet);
-  EXPECT_EQ(Record(6, 4, RequestKind::kPut, PutBody("a", "1")), kPut);
-  EXPECT_EQ(Record(15, 13, RequestKind::kCompaction, "\x08\x04\x10\x01"), kCompact);
+  EXPECT_EQ(Record(5, 3, RequestKind::kAlarm, ""), kAlarmGetRecord);
+  EXPECT_EQ(Record(6, 4, RequestKind::kPut, PutBody("a", "1")), kPutRecord);
+  EXPECT_EQ(Record(15, 13, RequestKind::kCompaction, "\x08\x04\x10\x01"), kCompactRecord);
   EXPECT_EQ(Record(16, 15, RequestKind::kLeaseGrant,
                    EncodeLeaseGrant({.ttl_s = 600, .id = kFirstId + 14})),
-            kGrant);
-  EXPECT_EQ(Record(18, 17, RequestKind::kLeaseRevoke, EncodeLeaseId(kFirstId + 14)), kRevoke);
+            kGrantRecord);
+  EXPECT_EQ(Record(18, 17, RequestKind::kLeaseRevoke, EncodeLeaseId(kFirstId + 14)), kRevokeRecord);
   EXPECT_EQ(Record(20, 19, RequestKind::kAlarm,
                    EncodeAlarmRequest({.action = AlarmAction::kActivate,
                                        .alarm = {.member = 5, .type = AlarmType::kNoSpace}})),
-            kAlarmActivate);
-  EXPECT_EQ(Record(43, 44, RequestKind::kPut, PutBody("a", "1"), "root", 15), kPutByRoot);
+            kAlarmActivateRecord);
+  EXPECT_EQ(Record(43, 44, RequestKind::kPut, PutBody("a", "1"), "root", 15), kPutByRootRecord);
 }
 
 TEST(LogBytesTest, UsersAndRoles) {
-  EXPECT_EQ(Record(27, 27, RequestKind::kRoleAdd, Texts({"r1"})), kRoleAdd);
+  EXPECT_EQ(Record(27, 27, RequestKind::kRoleAdd, Texts({"r1"})), kRoleAddRecord);
   EXPECT_EQ(Record(29, 29, RequestKind::kRoleGrantPermission,
                    Texts({"r1", std::string("\x12\x01"
                                             "a\x1a\x01z",
                                             6)})),
-            kGrantPermission);
+            kGrantPermissionRecord);
   EXPECT_EQ(Record(32, 32, RequestKind::kUserAdd,
                    EncodeUserAdd({.name = "u1",
                                   .options = "",
                                   .hashed_password = "JDJhJDEwJG9tV1k5ay51RWRFdXpIZXovVVRpWnUzQjNtM"
                                                      "WlLbW9VZ0QzeGc4YnlzdjVDaTFvTExoRkZX"})),
-            kUserAdd);
+            kUserAddRecord);
   EXPECT_EQ(
       Record(33, 33, RequestKind::kUserAdd, EncodeUserAdd({.name = "u2", .options = "\x08\x01"})),
-      kUserAddNoPassword);
+      kUserAddNoPasswordRecord);
   EXPECT_EQ(
       Record(34, 34, RequestKind::kUserChangePassword,
              EncodeChangePassword({.name = "u1",
                                    .hashed_password = "JDJhJDEwJEJERGJQT1VjTTRObTdTdENZei9FVWVSVkth"
                                                       "M1pHc1dtRjFHeEUxRXZrRlU1WnJpMVhDcG51"})),
-      kChangePassword);
-  EXPECT_EQ(Record(35, 35, RequestKind::kUserGrantRole, Texts({"u1", "r1"})), kGrantRole);
-  EXPECT_EQ(Record(41, 41, RequestKind::kAuthEnable, ""), kAuthEnable);
+      kChangePasswordRecord);
+  EXPECT_EQ(Record(35, 35, RequestKind::kUserGrantRole, Texts({"u1", "r1"})), kGrantRoleRecord);
+  EXPECT_EQ(Record(41, 41, RequestKind::kAuthEnable, ""), kAuthEnableRecord);
   EXPECT_EQ(Record(42, 43, RequestKind::kAuthenticate,
                    EncodeLoginEntry({.name = "root", .token_prefix = "TSvBrCXRecfxznud"})),
-            kLogin);
+            kLoginRecord);
 }
 
 TEST(LogBytesTest, ChangesOfTheMembers) {
   Member learner;
-  learner.id = kOther;
+  learner.id = kJoinedMember;
   learner.peer_urls = {"http://127.0.0.1:33801"};
   learner.is_learner = true;
-  EXPECT_EQ(Record(62, 71, MemberChange::Add(learner)), kAddLearner);
-  EXPECT_EQ(Record(64, 74, MemberChange::Promote(kOther)), kPromote);
-  EXPECT_EQ(
-      Record(67, 77,
-             MemberChange::Update(kOther, {"http://127.0.0.1:33801", "http://127.0.0.1:33802"})),
-      kUpdate);
-  EXPECT_EQ(Record(68, 78, MemberChange::Remove(kOther)), kRemove);
+  EXPECT_EQ(Record(62, 71, MemberChange::Add(learner)), kAddLearnerRecord);
+  EXPECT_EQ(Record(64, 74, MemberChange::Promote(kJoinedMember)), kPromoteRecord);
+  EXPECT_EQ(Record(67, 77,
+                   MemberChange::Update(kJoinedMember,
+                                        {"http://127.0.0.1:33801", "http://127.0.0.1:33802"})),
+            kUpdateRecord);
+  EXPECT_EQ(Record(68, 78, MemberChange::Remove(kJoinedMember)), kRemoveRecord);
 }
 
 // Go's JSON is safe within HTML.

@@ -19,7 +19,7 @@ using std::chrono::seconds;
 constexpr std::size_t kKept = 10'000;
 constexpr std::size_t kGrowth = 20'000;
 // For entries in flight: few at a time here.
-constexpr std::size_t kSlack = 20'000;
+constexpr std::size_t kSlackBytes = 20'000;
 constexpr std::size_t kUnbounded = std::numeric_limits<std::size_t>::max() / 2;
 
 std::size_t LogBytes(SmallCluster& cluster, std::size_t member) {
@@ -56,7 +56,7 @@ TEST(LogMemoryTest, EveryMemberLetsGoOfItsLogByBytesToo) {
   });
   ASSERT_TRUE(cluster.StartAll().has_value());
   ASSERT_TRUE(cluster.WaitForLeader().has_value());
-  EXPECT_LT(WriteMuch(cluster, 3), kKept + kGrowth + kSlack);
+  EXPECT_LT(WriteMuch(cluster, 3), kKept + kGrowth + kSlackBytes);
   ASSERT_TRUE(cluster.CatchUp());
   for (std::size_t member = 0; member < 3; ++member) {
     EXPECT_TRUE(HasSnapshotFile(cluster, member));
@@ -83,9 +83,9 @@ TEST(LogMemoryTest, AStartHoldsNoMoreOfALongLogThanItKeeps) {
   kept = kKept;
   for (int start = 0; start < 2; ++start) {
     ASSERT_TRUE(cluster.Start(0).has_value());
-    EXPECT_LT(LogBytes(cluster, 0), kKept + kSlack);
+    EXPECT_LT(LogBytes(cluster, 0), kKept + kSlackBytes);
     ASSERT_TRUE(cluster.WaitForLeader().has_value());
-    EXPECT_LT(WriteMuch(cluster, 1), kKept + kGrowth + kSlack);
+    EXPECT_LT(WriteMuch(cluster, 1), kKept + kGrowth + kSlackBytes);
     EXPECT_TRUE(HasSnapshotFile(cluster, 0)) << "so that the next start reads less";
     EXPECT_EQ(cluster.member(0).Get("key5", 0).value(), ValueOf(299));
     cluster.member(0).store().CheckInvariants();

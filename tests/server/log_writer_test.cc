@@ -24,7 +24,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr std::uint64_t kSegmentBytes = 16'384;
-constexpr const char* kDir = "/data/wal";
+constexpr const char* kLogDir = "/data/wal";
 
 class LogWriterTest : public ::testing::Test {
  protected:
@@ -34,7 +34,7 @@ class LogWriterTest : public ::testing::Test {
     wal::Options options;
     options.segment_size_bytes = kSegmentBytes;
     options.reserve_size_bytes = 0;
-    auto writer = wal::Create(fs_, kDir, {.node_id = 1, .cluster_id = 2}, options);
+    auto writer = wal::Create(fs_, kLogDir, {.node_id = 1, .cluster_id = 2}, options);
     EXPECT_TRUE(writer.has_value());
     log_ = std::make_unique<LogWriter>(
         fs_, *std::move(writer), executor_, LogWriter::Options{.snap_dir = "/data/snap"},
@@ -87,7 +87,7 @@ class LogWriterTest : public ::testing::Test {
   // The content that a restart finds.
   Result<wal::Contents> ReadBack(const wal::SnapshotMarker& from = {}) {
     log_.reset();
-    return wal::Read(fs_, kDir, from);
+    return wal::Read(fs_, kLogDir, from);
   }
   void RunDue() {
     while (executor_.RunOne()) {
@@ -221,7 +221,7 @@ TEST_F(LogWriterTest, AReceivedSnapshotWhoseFileCannotBeWrittenLeavesNoMarker) {
   EXPECT_THAT(received_, IsEmpty());
   EXPECT_THAT(persisted_, ElementsAre(1));
   log_.reset();
-  const auto markers = wal::ListMarkers(fs_, kDir);
+  const auto markers = wal::ListMarkers(fs_, kLogDir);
   ASSERT_TRUE(markers.has_value()) << markers.error().message;
   EXPECT_EQ(markers->back().index, 0U);
 }
@@ -248,7 +248,7 @@ TEST_F(LogWriterTest, ASnapshotIsMarkedBehindAllThatWasPushedBefore) {
   RunDue();
   EXPECT_THAT(snapshots_, ElementsAre(3));
   log_.reset();
-  const auto markers = wal::ListMarkers(fs_, kDir);
+  const auto markers = wal::ListMarkers(fs_, kLogDir);
   ASSERT_TRUE(markers.has_value()) << markers.error().message;
   EXPECT_EQ(markers->back().index, 3U) << "the commit index that it needs is there";
 }
@@ -285,7 +285,7 @@ TEST_F(LogWriterTest, ASnapshotWhoseFileCannotBeWrittenIsTheEnd) {
 
 TEST_F(LogWriterTest, ASnapshotLetsOldSegmentsGo) {
   const auto segments = [&] {
-    return std::ranges::count_if(fs_.List(kDir).value(),
+    return std::ranges::count_if(fs_.List(kLogDir).value(),
                                  [](const std::string& name) { return name.ends_with(".wal"); });
   };
   while (segments() < 9) {
@@ -403,7 +403,7 @@ TEST_F(LogWriterTest, AnErrorOfTheOpenSegmentIsFatalWhateverItIs) {
 TEST_F(LogWriterTest, AChangedByteOfAnEarlierWriteOfTheLastSyncIsRefused) {
   Push(100);
   RunDue();
-  const std::string segment = std::string(kDir) + "/0000000000000000-0000000000000000.wal";
+  const std::string segment = std::string(kLogDir) + "/0000000000000000-0000000000000000.wal";
   const auto bytes = [&] { return ReadWholeFile(fs_, segment, 1 << 20).value(); };
   const std::size_t begin = bytes().find_last_not_of('\0') + 8;
   for (const std::size_t size : {40UL, 80UL, 600UL}) {
@@ -418,7 +418,7 @@ TEST_F(LogWriterTest, AChangedByteOfAnEarlierWriteOfTheLastSyncIsRefused) {
   int refused = 0;
   for (std::size_t at = begin; at < last_write_at + 600; ++at) {
     ASSERT_TRUE(fs_.Corrupt(segment, at, 0x04));
-    const auto contents = wal::Read(fs_, kDir, {});
+    const auto contents = wal::Read(fs_, kLogDir, {});
     if (contents.has_value()) {
       EXPECT_GE(at, last_write_at);
       EXPECT_EQ(contents->entries.back().data.size(), 80u) << at << ": only the last write is gone";

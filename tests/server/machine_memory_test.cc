@@ -8,10 +8,10 @@
 #include <fstream>
 #include <string>
 
+#include "tests/server/mebibyte.h"
+
 namespace kvorum::server {
 namespace {
-
-constexpr std::uint64_t kMiB = 1 << 20;
 
 class MachineMemoryTest : public testing::Test {
  protected:

@@ -11,21 +11,18 @@
 #include "server/messages/kv_decode.h"
 #include "server/messages/maintenance_encode.h"
 #include "server/state/alarms.h"
+#include "tests/server/method_paths.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 
 namespace kvorum::server {
 namespace {
 
-constexpr std::string_view kPut = "/etcdserverpb.KV/Put";
-constexpr std::string_view kCompact = "/etcdserverpb.KV/Compact";
-constexpr std::string_view kStatus = "/etcdserverpb.Maintenance/Status";
-constexpr std::string_view kAlarm = "/etcdserverpb.Maintenance/Alarm";
 constexpr std::string_view kHash = "/etcdserverpb.Maintenance/Hash";
 constexpr std::string_view kHashKv = "/etcdserverpb.Maintenance/HashKV";
 constexpr std::string_view kDefragment = "/etcdserverpb.Maintenance/Defragment";
 constexpr std::string_view kMemberList = "/etcdserverpb.Cluster/MemberList";
-constexpr raft::MemberId kSelf{0x8e9e05c52164694d};
+constexpr raft::MemberId kServedMember{0x8e9e05c52164694d};
 
 class MaintenanceTest : public testing::Test {
  protected:
@@ -49,12 +46,13 @@ class MaintenanceTest : public testing::Test {
   }
   void Put(int times, std::size_t value_bytes = 10) {
     for (int i = 0; i < times; ++i) {
-      ASSERT_TRUE(served_.Call(kPut, PutBody("k", std::string(value_bytes, 'v'))).has_value());
+      ASSERT_TRUE(served_.Call(kPutPath, PutBody("k", std::string(value_bytes, 'v'))).has_value());
     }
   }
   etcdserverpb::AlarmResponse Alarm(AlarmAction action, AlarmType type, raft::MemberId member) {
     return Ok<etcdserverpb::AlarmResponse>(
-        kAlarm, EncodeAlarmRequest({.action = action, .alarm = {.member = member, .type = type}}));
+        kAlarmPath,
+        EncodeAlarmRequest({.action = action, .alarm = {.member = member, .type = type}}));
   }
 
   ServedMember served_;
@@ -63,7 +61,7 @@ class MaintenanceTest : public testing::Test {
 template <class Response>
 void ExpectFullHeader(const Response& response, std::int64_t revision) {
   EXPECT_EQ(response.header().cluster_id(), 0xcdf818194e3a8c32);
-  EXPECT_EQ(response.header().member_id(), kSelf);
+  EXPECT_EQ(response.header().member_id(), kServedMember);
   EXPECT_EQ(response.header().revision(), revision);
   EXPECT_GT(response.header().raft_term(), 0);
 }
@@ -75,11 +73,11 @@ TEST_F(MaintenanceTest, StatusTellsWhatScriptsRead) {
   Start();
   Put(3);
   served_.lanes().RunFor(std::chrono::seconds(1));
-  const auto status = Ok<etcdserverpb::StatusResponse>(kStatus);
+  const auto status = Ok<etcdserverpb::StatusResponse>(kStatusPath);
   ExpectFullHeader(status, 4);
   EXPECT_EQ(status.version(), "3.7.1");
   EXPECT_EQ(status.storageversion(), "3.7.0");
-  EXPECT_EQ(status.leader(), kSelf);
+  EXPECT_EQ(status.leader(), kServedMember);
   EXPECT_EQ(status.raftterm(), status.header().raft_term());
   EXPECT_GE(status.raftindex(), 5) << "the member, the leader's first entry, three puts";
   EXPECT_EQ(status.raftappliedindex(), status.raftindex());
@@ -95,7 +93,7 @@ TEST_F(MaintenanceTest, StatusTellsWhatScriptsRead) {
 
 TEST_F(MaintenanceTest, StatusIsAnsweredWithoutALeaderAndSaysSo) {
   ASSERT_TRUE(served_.Open().has_value());
-  const auto status = Ok<etcdserverpb::StatusResponse>(kStatus);
+  const auto status = Ok<etcdserverpb::StatusResponse>(kStatusPath);
   EXPECT_EQ(status.leader(), 0);
   ASSERT_EQ(status.errors_size(), 1);
   EXPECT_EQ(status.errors(0), "etcdserver: no leader");
@@ -105,7 +103,7 @@ TEST_F(MaintenanceTest, StatusNamesTheAlarmsThatStand) {
   Start();
   Alarm(AlarmAction::kActivate, AlarmType::kCorrupt, 7);
   Alarm(AlarmAction::kActivate, AlarmType::kNoSpace, 7);
-  const auto status = Ok<etcdserverpb::StatusResponse>(kStatus);
+  const auto status = Ok<etcdserverpb::StatusResponse>(kStatusPath);
   EXPECT_THAT(status.errors(),
               testing::ElementsAre("memberID:7 alarm:NOSPACE", "memberID:7 alarm:CORRUPT"));
 }
@@ -128,7 +126,7 @@ TEST_F(MaintenanceTest, AnAlarmIsRaisedListedAndDisarmed) {
   EXPECT_EQ(Alarm(AlarmAction::kDeactivate, AlarmType::kNoSpace, 7).alarms_size(), 1);
   EXPECT_EQ(Alarm(AlarmAction::kGet, AlarmType::kNone, 0).alarms_size(), 1);
   EXPECT_EQ(Alarm(AlarmAction::kActivate, AlarmType::kNone, 7).alarms_size(), 0);
-  EXPECT_EQ(ErrorOf(kAlarm, "\x08"), MalformedRequest().error());
+  EXPECT_EQ(ErrorOf(kAlarmPath, "\x08"), MalformedRequest().error());
 }
 
 TEST_F(MaintenanceTest, AlarmsStandAfterARestart) {
@@ -167,7 +165,7 @@ TEST_F(MaintenanceTest, HashKvIsOfTheHistoryUpToARevision) {
   Put(1);
   EXPECT_EQ(Ok<etcdserverpb::HashKVResponse>(kHashKv, NumberBody(4)).hash(), at_four.hash());
   EXPECT_EQ(ErrorOf(kHashKv, NumberBody(99)), kErrFutureRev);
-  ASSERT_TRUE(served_.Call(kCompact, CompactBody(5, /*physical=*/true)).has_value());
+  ASSERT_TRUE(served_.Call(kCompactPath, CompactBody(5, /*physical=*/true)).has_value());
   EXPECT_EQ(ErrorOf(kHashKv, NumberBody(3)), kErrCompacted);
   EXPECT_EQ(Ok<etcdserverpb::HashKVResponse>(kHashKv).compact_revision(), 5);
   EXPECT_EQ(ErrorOf(kHashKv, "\x08"), MalformedRequest().error());
@@ -178,7 +176,7 @@ TEST_F(MaintenanceTest, HashKvIsOfTheHistoryUpToARevision) {
 TEST_F(MaintenanceTest, DefragmentGivesSpaceBackAndAnswersWithoutAHeader) {
   Start();
   Put(60, 4'000);
-  ASSERT_TRUE(served_.Call(kCompact, CompactBody(61, /*physical=*/true)).has_value());
+  ASSERT_TRUE(served_.Call(kCompactPath, CompactBody(61, /*physical=*/true)).has_value());
   const std::uint64_t before = served_.store().SizeBytes();
   EXPECT_EQ(served_.Call(kDefragment, ""), "");
   EXPECT_LT(served_.store().SizeBytes(), before);
@@ -191,7 +189,7 @@ TEST_F(MaintenanceTest, WritesGoOnDuringADefragmentation) {
   std::vector<std::shared_ptr<const Answer>> puts;
   const auto defragment = served_.Send(kDefragment, "");
   for (int i = 0; i < 200; ++i) {
-    puts.push_back(served_.Send(kPut, PutBody("k" + std::to_string(i), "v")));
+    puts.push_back(served_.Send(kPutPath, PutBody("k" + std::to_string(i), "v")));
     served_.lanes().Step();
   }
   EXPECT_EQ(served_.Await(*defragment), "");
@@ -214,14 +212,14 @@ TEST_F(MaintenanceTest, TheMemberListHasNoRevision) {
   auto list = Ok<etcdserverpb::MemberListResponse>(kMemberList);
   ExpectFullHeader(list, 0);
   ASSERT_EQ(list.members_size(), 1);
-  EXPECT_EQ(list.members(0).id(), kSelf);
+  EXPECT_EQ(list.members(0).id(), kServedMember);
   EXPECT_EQ(list.members(0).name(), "default") << "by the cluster's first entry";
   EXPECT_THAT(list.members(0).clienturls(), testing::IsEmpty()) << "not published yet";
   EXPECT_THAT(list.members(0).peerurls(), testing::ElementsAre("http://localhost:2380"));
 
   served_.member().Propose(
       RequestKind::kMemberAttributesSet,
-      EncodeMemberAttributes({.member = kSelf, .name = "n", .client_urls = {"http://c:3"}}),
+      EncodeMemberAttributes({.member = kServedMember, .name = "n", .client_urls = {"http://c:3"}}),
       [](const Result<ApplyResult::Value>&) {});
   served_.lanes().RunFor(std::chrono::seconds(1));
   list = Ok<etcdserverpb::MemberListResponse>(kMemberList, NumberBody(1));

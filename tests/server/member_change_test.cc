@@ -39,7 +39,7 @@ MembershipView Three() {
   return view;
 }
 
-std::string Refusal(const MembershipView& view, const MemberChange& change) {
+std::string ChangeRefusal(const MembershipView& view, const MemberChange& change) {
   const auto checked = CheckMemberChange(view, change);
   return checked.has_value() ? "ok" : checked.error().message;
 }
@@ -48,45 +48,48 @@ const std::string kNotFound(kErrMemberNotFound.message);
 const std::string kUrlTaken(kErrPeerUrlExist.message);
 
 TEST(MemberChangeTest, AnAdditionNeedsANewIdAndNewUrls) {
-  EXPECT_EQ(Refusal(Three(), MemberChange::Add(Voter(4, "http://d:4"))), "ok");
-  EXPECT_EQ(Refusal(Three(), MemberChange::Add(Learner(4, "http://d:4"))), "ok");
-  EXPECT_EQ(Refusal(Three(), MemberChange::Add(Voter(2, "http://d:4"))), kErrMemberExist.message);
-  EXPECT_EQ(Refusal(Three(), MemberChange::Add(Learner(3, "http://d:4"))), kErrMemberExist.message);
-  EXPECT_EQ(Refusal(Three(), MemberChange::Add(Voter(4, "http://c:3"))), kUrlTaken);
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Add(Voter(4, "http://d:4"))), "ok");
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Add(Learner(4, "http://d:4"))), "ok");
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Add(Voter(2, "http://d:4"))),
+            kErrMemberExist.message);
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Add(Learner(3, "http://d:4"))),
+            kErrMemberExist.message);
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Add(Voter(4, "http://c:3"))), kUrlTaken);
   Member two_urls = Voter(4, "http://d:4");
   two_urls.peer_urls.emplace_back("http://a:1");
-  EXPECT_EQ(Refusal(Three(), MemberChange::Add(two_urls)), kUrlTaken);
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Add(two_urls)), kUrlTaken);
 }
 
 TEST(MemberChangeTest, ARemovedIdNeverComesBack) {
-  EXPECT_EQ(Refusal(Three(), MemberChange::Add(Voter(9, "http://d:4"))), kNotFound);
-  EXPECT_EQ(Refusal(Three(), MemberChange::Remove(9)), kNotFound);
-  EXPECT_EQ(Refusal(Three(), MemberChange::Promote(9)), kNotFound);
-  EXPECT_EQ(Refusal(Three(), MemberChange::Update(9, {"http://d:4"})), kNotFound);
-  EXPECT_EQ(Refusal(Three(), MemberChange::Add(Voter(raft::kNone, "http://d:4"))), kNotFound);
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Add(Voter(9, "http://d:4"))), kNotFound);
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Remove(9)), kNotFound);
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Promote(9)), kNotFound);
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Update(9, {"http://d:4"})), kNotFound);
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Add(Voter(raft::kNone, "http://d:4"))), kNotFound);
 }
 
 TEST(MemberChangeTest, OnlyMembersAreRemovedAndNeverTheLastVoter) {
-  EXPECT_EQ(Refusal(Three(), MemberChange::Remove(2)), "ok");
-  EXPECT_EQ(Refusal(Three(), MemberChange::Remove(3)), "ok");
-  EXPECT_EQ(Refusal(Three(), MemberChange::Remove(4)), kNotFound);
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Remove(2)), "ok");
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Remove(3)), "ok");
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Remove(4)), kNotFound);
   const MembershipView one = ApplyMemberChange(Three(), MemberChange::Remove(2));
-  EXPECT_EQ(Refusal(one, MemberChange::Remove(1)), kErrNotEnoughStarted.message);
-  EXPECT_EQ(Refusal(one, MemberChange::Remove(3)), "ok");
+  EXPECT_EQ(ChangeRefusal(one, MemberChange::Remove(1)), kErrNotEnoughStarted.message);
+  EXPECT_EQ(ChangeRefusal(one, MemberChange::Remove(3)), "ok");
 }
 
 TEST(MemberChangeTest, OnlyLearnersArePromoted) {
-  EXPECT_EQ(Refusal(Three(), MemberChange::Promote(3)), "ok");
-  EXPECT_EQ(Refusal(Three(), MemberChange::Promote(1)), kErrMemberNotLearner.message);
-  EXPECT_EQ(Refusal(Three(), MemberChange::Promote(4)), kNotFound);
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Promote(3)), "ok");
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Promote(1)), kErrMemberNotLearner.message);
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Promote(4)), kNotFound);
 }
 
 TEST(MemberChangeTest, AnUpdateTakesNoUrlOfAnother) {
-  EXPECT_EQ(Refusal(Three(), MemberChange::Update(2, {"http://d:4"})), "ok");
-  EXPECT_EQ(Refusal(Three(), MemberChange::Update(2, {"http://b:2", "http://d:4"})), "ok")
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Update(2, {"http://d:4"})), "ok");
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Update(2, {"http://b:2", "http://d:4"})), "ok")
       << "its own may stay";
-  EXPECT_EQ(Refusal(Three(), MemberChange::Update(2, {"http://d:4", "http://a:1"})), kUrlTaken);
-  EXPECT_EQ(Refusal(Three(), MemberChange::Update(4, {"http://d:4"})), kNotFound);
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Update(2, {"http://d:4", "http://a:1"})),
+            kUrlTaken);
+  EXPECT_EQ(ChangeRefusal(Three(), MemberChange::Update(4, {"http://d:4"})), kNotFound);
 }
 
 TEST(MemberChangeTest, ChangesOnlyWhatTheySay) {
@@ -137,7 +140,7 @@ TEST(MemberChangeTest, TheLimitOfLearnersTravelsWithTheChange) {
   const MemberChange decoded = DecodeMemberChange(encoded).value();
   EXPECT_EQ(decoded.max_learners, 1);
   // 3 is a learner already.
-  EXPECT_EQ(Refusal(Three(), decoded), kErrTooManyLearners.message);
+  EXPECT_EQ(ChangeRefusal(Three(), decoded), kErrTooManyLearners.message);
   add.max_learners = 2;
   EXPECT_TRUE(CheckMemberChange(Three(), add).has_value());
   add.max_learners.reset();  // of a member of etcd, which goes by its own

@@ -28,13 +28,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr const char* kCluster = "a=http://10.0.0.1:2380,b=http://10.0.0.2:2380";
+constexpr const char* kInitialCluster = "a=http://10.0.0.1:2380,b=http://10.0.0.2:2380";
 
-LocalMemberOptions Options(const std::string& name = "a") {
+LocalMemberOptions OptionsNamed(const std::string& name = "a") {
   SetLogLevel(LogLevel::kError);
   LocalMemberOptions options;
   options.name = name;
-  options.initial_cluster = kCluster;
+  options.initial_cluster = kInitialCluster;
   options.initial_cluster_token = "token";
   options.wal_dir = "/wal";
   options.snap_dir = "/snap";
@@ -49,7 +49,7 @@ class LogRecoveryTest : public ::testing::Test {
  protected:
   LogRecoveryTest() { EXPECT_TRUE(fs_.MakeDirectories("/snap").has_value()); }
 
-  Result<RecoveredLog> Recover(const LocalMemberOptions& options = Options()) {
+  Result<RecoveredLog> Recover(const LocalMemberOptions& options = OptionsNamed()) {
     return RecoverLog(
         fs_, [this](const std::string& path) { return mvcc::OpenMemoryBackend(fs_, path); },
         options);
@@ -80,7 +80,7 @@ TEST_F(LogRecoveryTest, ARestartFindsTheSameMemberAndEntries) {
 }
 
 TEST_F(LogRecoveryTest, AMemberThatTheInitialClusterLacksIsRefused) {
-  EXPECT_THAT(ErrorOf(Recover(Options("c"))), HasSubstr("couldn't find local name \"c\""));
+  EXPECT_THAT(ErrorOf(Recover(OptionsNamed("c"))), HasSubstr("couldn't find local name \"c\""));
 }
 
 // The process ended between the log's making and its first entries.
@@ -88,18 +88,19 @@ TEST_F(LogRecoveryTest, ALogWithoutEntriesBeginsAgain) {
   const wal::Metadata ours = Recover()->metadata;
   SimFileSystem fresh;
   ASSERT_TRUE(fresh.MakeDirectories("/snap").has_value());
-  ASSERT_TRUE(wal::Create(fresh, "/wal", ours, Options().wal).has_value());
+  ASSERT_TRUE(wal::Create(fresh, "/wal", ours, OptionsNamed().wal).has_value());
   const auto log = RecoverLog(
       fresh, [&](const std::string& path) { return mvcc::OpenMemoryBackend(fresh, path); },
-      Options());
+      OptionsNamed());
   ASSERT_TRUE(log.has_value()) << log.error().message;
   EXPECT_EQ(log->restart.entries.size(), 2U);
 }
 
 TEST_F(LogRecoveryTest, ALogWithoutEntriesOfAnotherMemberIsRefusedUnlessItJoins) {
-  ASSERT_TRUE(wal::Create(fs_, "/wal", {.node_id = 5, .cluster_id = 6}, Options().wal).has_value());
+  ASSERT_TRUE(
+      wal::Create(fs_, "/wal", {.node_id = 5, .cluster_id = 6}, OptionsNamed().wal).has_value());
   EXPECT_THAT(ErrorOf(Recover()), HasSubstr("was begun for another member or cluster"));
-  LocalMemberOptions joining = Options();
+  LocalMemberOptions joining = OptionsNamed();
   joining.join_existing = true;
   const auto log = Recover(joining);
   ASSERT_TRUE(log.has_value()) << log.error().message;
@@ -108,7 +109,7 @@ TEST_F(LogRecoveryTest, ALogWithoutEntriesOfAnotherMemberIsRefusedUnlessItJoins)
 }
 
 TEST_F(LogRecoveryTest, WhoJoinsMustHaveSomebodyToAsk) {
-  LocalMemberOptions joining = Options();
+  LocalMemberOptions joining = OptionsNamed();
   joining.join_existing = true;
   EXPECT_THAT(ErrorOf(Recover(joining)), HasSubstr("cannot fetch cluster info from peer urls"));
   EXPECT_FALSE(wal::Exists(fs_, "/wal").value()) << "nothing is left behind";
@@ -253,7 +254,7 @@ class KnownPeersTest : public ::testing::Test {
     return ids;
   }
   LocalMemberOptions Joining() {
-    LocalMemberOptions options = Options();
+    LocalMemberOptions options = OptionsNamed();
     options.join_existing = true;
     options.peers = &others_;
     return options;
@@ -290,7 +291,7 @@ TEST_F(KnownPeersTest, AForcedClusterKnowsNobodyUntilTheOthersRemovalIsApplied) 
 TEST_F(KnownPeersTest, AMemberThatWasRemovedDoesNotRun) {
   MembershipView view = ViewOf({2});
   view.removed = {kSelf};
-  const auto checked = KnownPeers(kSelf, {}).Check(view, 6, Options());
+  const auto checked = KnownPeers(kSelf, {}).Check(view, 6, OptionsNamed());
   ASSERT_FALSE(checked.has_value());
   EXPECT_EQ(checked.error().code, Code::kFailedPrecondition);
   EXPECT_THAT(checked.error().message, HasSubstr("permanently removed"));
@@ -299,7 +300,7 @@ TEST_F(KnownPeersTest, AMemberThatWasRemovedDoesNotRun) {
 TEST_F(KnownPeersTest, AMemberThatItsOwnStateKnowsAsksNobody) {
   EXPECT_TRUE(KnownPeers(kSelf, {}).Check(ViewOf({1}), 6, Joining()).has_value());
   EXPECT_TRUE(KnownPeers(kSelf, MembersOf({2})).Check(ViewOf({}), 6, Joining()).has_value());
-  EXPECT_TRUE(KnownPeers(kSelf, {}).Check(ViewOf({}), 6, Options()).has_value());
+  EXPECT_TRUE(KnownPeers(kSelf, {}).Check(ViewOf({}), 6, OptionsNamed()).has_value());
   EXPECT_THAT(others_.asked, IsEmpty());
 }
 

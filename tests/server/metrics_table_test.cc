@@ -16,7 +16,7 @@
 namespace kvorum::server {
 namespace {
 
-std::string Joined(const std::vector<std::string>& labels) {
+std::string JoinedLabels(const std::vector<std::string>& labels) {
   std::string text;
   for (const std::string& label : labels) text += (text.empty() ? "" : ",") + label;
   return text.empty() ? "-" : text;
@@ -52,7 +52,7 @@ TEST_F(MetricsTableTest, HasEveryMetricOfTheApiLevel) {
     const auto row = registry_.rows().find(name);
     ASSERT_NE(row, registry_.rows().end()) << name;
     EXPECT_EQ(Name(row->second.type), type) << name;
-    EXPECT_EQ(Joined(row->second.labels), labels) << name;
+    EXPECT_EQ(JoinedLabels(row->second.labels), labels) << name;
   }
   EXPECT_GT(count, 150u);
 }
@@ -67,7 +67,7 @@ TEST_F(MetricsTableTest, IsTheManuals) {
     listed[line.substr(3, end - 3)] = line;
   }
   for (const auto& [name, row] : registry_.rows()) {
-    const std::string labels = row.labels.empty() ? "" : " `" + Joined(row.labels) + "`";
+    const std::string labels = row.labels.empty() ? "" : " `" + JoinedLabels(row.labels) + "`";
     const std::string state =
         row.zero_because.empty()
             ? std::string(row.help)

@@ -9,20 +9,14 @@
 
 #include "server/process/feature_gates.h"
 #include "server/process/flag_table.h"
-#include "server/process/options.h"
+#include "tests/server/command_line.h"
 
 namespace kvorum::server {
 namespace {
 
-using Words = std::initializer_list<const char*>;
 using Warnings = std::vector<std::string>;
 
-std::expected<ParsedCommandLine, UsageError> Parse(Words arguments, Words environment = {}) {
-  return ParseCommandLine(std::span(arguments.begin(), arguments.size()),
-                          std::span(environment.begin(), environment.size()));
-}
-
-std::string Refusal(Words arguments, Words environment = {}) {
+std::string RefusalMessage(Words arguments, Words environment = {}) {
   const auto parsed = Parse(arguments, environment);
   return parsed.has_value() ? "accepted" : parsed.error().message;
 }
@@ -106,33 +100,33 @@ TEST(OldSpellingsTest, SwitchesOfFeaturesBecomeGates) {
   EXPECT_EQ(parsed->warnings.at(0),
             "--experimental-enable-lease-checkpoint is a spelling that ended with 3.7: use "
             "--feature-gates=LeaseCheckpoint=true");
-  EXPECT_EQ(Refusal({"--experimental-initial-corrupt-check=maybe"}),
+  EXPECT_EQ(RefusalMessage({"--experimental-initial-corrupt-check=maybe"}),
             "invalid boolean value \"maybe\" for -experimental-initial-corrupt-check: parse error");
-  EXPECT_EQ(Refusal({"--experimental-enable-lease-checkpoint-persist"}),
+  EXPECT_EQ(RefusalMessage({"--experimental-enable-lease-checkpoint-persist"}),
             "enabling feature gate LeaseCheckpointPersist requires enabling feature gate "
             "LeaseCheckpoint");
 }
 
 TEST(OldSpellingsTest, ASwitchAndItsGateTogetherAreRefused) {
   EXPECT_EQ(
-      Refusal({"--experimental-initial-corrupt-check=true",
-               "--feature-gates=InitialCorruptCheck=true"}),
+      RefusalMessage({"--experimental-initial-corrupt-check=true",
+                      "--feature-gates=InitialCorruptCheck=true"}),
       "--experimental-initial-corrupt-check=true and --feature-gates "
       "(InitialCorruptCheck=true) are both set; keep --feature-gates=InitialCorruptCheck=true "
       "or --feature-gates=InitialCorruptCheck=false alone");
 }
 
 TEST(OldSpellingsTest, AFlagAndItsOldSpellingInTheEnvironmentConflict) {
-  EXPECT_EQ(Refusal({"--max-learners=2"}, {"ETCD_EXPERIMENTAL_MAX_LEARNERS=3"}),
+  EXPECT_EQ(RefusalMessage({"--max-learners=2"}, {"ETCD_EXPERIMENTAL_MAX_LEARNERS=3"}),
             "conflicting environment variable \"ETCD_EXPERIMENTAL_MAX_LEARNERS\" is shadowed by "
             "corresponding command-line flag \"--max-learners\" (either unset environment variable "
             "or disable flag)");
 }
 
 TEST(OldSpellingsTest, BadValuesAreRefusedUnderTheNameThatWasUsed) {
-  EXPECT_EQ(Refusal({"--experimental-warning-apply-duration=5"}),
+  EXPECT_EQ(RefusalMessage({"--experimental-warning-apply-duration=5"}),
             "invalid value \"5\" for flag -experimental-warning-apply-duration: parse error");
-  EXPECT_EQ(Refusal({}, {"ETCD_EXPERIMENTAL_WARNING_APPLY_DURATION=5"}),
+  EXPECT_EQ(RefusalMessage({}, {"ETCD_EXPERIMENTAL_WARNING_APPLY_DURATION=5"}),
             "invalid value \"5\" for ETCD_EXPERIMENTAL_WARNING_APPLY_DURATION: parse error");
 }
 
@@ -149,7 +143,7 @@ TEST(OldSpellingsTest, TimesOfTheOldProxyAreTaken) {
   EXPECT_EQ(Parse({"--proxy-refresh-interval=70000"})->warnings,
             Warnings{"--proxy-refresh-interval has no effect here: there is no v2 proxy"});
   EXPECT_EQ(Parse({"--enable-v2", "--name=a"})->options.name, "a");
-  EXPECT_EQ(Refusal({"--proxy=on"}), "flag provided but not defined: -proxy");
+  EXPECT_EQ(RefusalMessage({"--proxy=on"}), "flag provided but not defined: -proxy");
 }
 
 }  // namespace

@@ -21,9 +21,11 @@ namespace {
 using raft::Message;
 using raft::MessageType;
 using Then = ScriptedServer::Then;
-using Reply = ScriptedServer::Reply;
+using ScriptedReply = ScriptedServer::Reply;
 
-Reply Answered(Then then = Then::kKeep) { return {ScriptedServer::NoContent(), then}; }
+ScriptedReply NoContentReply(Then then = Then::kKeep) {
+  return {ScriptedServer::NoContent(), then};
+}
 
 std::string Post(const std::string& body) {
   return "POST /raft HTTP/1.1\r\nHost: peer\r\nContent-Length: " + std::to_string(body.size()) +
@@ -55,7 +57,7 @@ class HttpClientTest : public testing::Test {
 TEST_F(HttpClientTest, ARequestWhoseAnswerIsCutOffIsNotSentAgain) {
   ScriptedServer server([](const ScriptedServer::Request& request) {
     const bool is_first_of_it = request.body == "x" && request.connection == 1;
-    return is_first_of_it ? Reply{.text = {}, .then = Then::kReset} : Answered();
+    return is_first_of_it ? ScriptedReply{.text = {}, .then = Then::kReset} : NoContentReply();
   });
   ASSERT_TRUE(Ask(server.url(), Post("before")).has_value());
   // The existing connection is used, and breaks when the request was read.
@@ -69,7 +71,7 @@ TEST_F(HttpClientTest, ARequestWhoseAnswerIsCutOffIsNotSentAgain) {
 
 TEST_F(HttpClientTest, NorIsOneThatIsAnsweredByTheEndOfTheConnection) {
   ScriptedServer server([](const ScriptedServer::Request& request) {
-    return request.body == "x" ? Reply{.text = {}, .then = Then::kEnd} : Answered();
+    return request.body == "x" ? ScriptedReply{.text = {}, .then = Then::kEnd} : NoContentReply();
   });
   ASSERT_TRUE(Ask(server.url(), Post("before")).has_value());
   EXPECT_FALSE(Ask(server.url(), Post("x")).has_value());
@@ -78,7 +80,7 @@ TEST_F(HttpClientTest, NorIsOneThatIsAnsweredByTheEndOfTheConnection) {
 
 TEST_F(HttpClientTest, AConnectionThatIsClosedWhileItIdlesIsGivenUpAtOnce) {
   ScriptedServer server([](const ScriptedServer::Request& request) {
-    return Answered(request.connection == 1 ? Then::kEnd : Then::kKeep);
+    return NoContentReply(request.connection == 1 ? Then::kEnd : Then::kKeep);
   });
   ASSERT_TRUE(Ask(server.url(), Post("before")).has_value());
   ASSERT_TRUE(server.AwaitClosed(1, kPatience));
@@ -89,8 +91,9 @@ TEST_F(HttpClientTest, AConnectionThatIsClosedWhileItIdlesIsGivenUpAtOnce) {
 
 TEST_F(HttpClientTest, AnAnswerToNothingEndsTheConnection) {
   ScriptedServer server([](const ScriptedServer::Request& request) {
-    if (request.connection == 1) return Reply{ScriptedServer::NoContent() + "HTTP/1.1 500 x", {}};
-    return Answered();
+    if (request.connection == 1)
+      return ScriptedReply{ScriptedServer::NoContent() + "HTTP/1.1 500 x", {}};
+    return NoContentReply();
   });
   ASSERT_TRUE(Ask(server.url(), Post("before")).has_value());
   const auto next = Ask(server.url(), Post("x"));
@@ -101,7 +104,7 @@ TEST_F(HttpClientTest, AnAnswerToNothingEndsTheConnection) {
 
 // ---- a member, whose peer is played by the test ----
 
-Message Proposal(std::string data) {
+Message ProposalOf(std::string data) {
   Message message{.type = MessageType::kProp, .to = 2, .from = 1};
   message.entries.push_back({.data = SharedBytes::Own(std::move(data))});
   return message;
@@ -129,16 +132,17 @@ class PeerOnceTest : public testing::Test {
   TestPeer member_{1};
 };
 
-Reply RefuseStreams(const ScriptedServer::Request& request) {
-  if (request.head.starts_with("POST /raft ")) return Answered();
+ScriptedReply RefuseStreams(const ScriptedServer::Request& request) {
+  if (request.head.starts_with("POST /raft ")) return NoContentReply();
   return {"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", Then::kReset};
 }
 
 TEST_F(PeerOnceTest, AProposalThatThePipelinePostedIsNotPostedAgain) {
-  const Message proposal = Proposal("x=1");
+  const Message proposal = ProposalOf("x=1");
   const std::string bytes = raft::Encode(proposal);
   ScriptedServer peer([&](const ScriptedServer::Request& request) {
-    return request.body == bytes ? Reply{.text = {}, .then = Then::kReset} : RefuseStreams(request);
+    return request.body == bytes ? ScriptedReply{.text = {}, .then = Then::kReset}
+                                 : RefuseStreams(request);
   });
   StartWithPeerAt(peer.url());
   // An existing connection, from an earlier message.
@@ -154,8 +158,8 @@ TEST_F(PeerOnceTest, AProposalThatThePipelinePostedIsNotPostedAgain) {
 
 TEST_F(PeerOnceTest, AQuestionIsPostedOnceToo) {
   ScriptedServer peer([&](const ScriptedServer::Request& request) {
-    if (request.body == "second") return Reply{.text = {}, .then = Then::kReset};
-    if (request.body == "first") return Answered();
+    if (request.body == "second") return ScriptedReply{.text = {}, .then = Then::kReset};
+    if (request.body == "first") return NoContentReply();
     return RefuseStreams(request);
   });
   StartWithPeerAt(peer.url());
@@ -184,18 +188,18 @@ TEST_F(PeerOnceTest, WhatAStreamHadWhenItBrokeGoesOverNoOtherWay) {
     ASSERT_TRUE(Until(stands(1)));
     std::vector<Message> messages;
     for (int i = 0; i < 32; ++i)
-      messages.push_back(Proposal("old" + std::string(std::size_t{1} << 20, '.')));
+      messages.push_back(ProposalOf("old" + std::string(std::size_t{1} << 20, '.')));
     member_.transport().Send(std::move(messages));
     // Some of it is in flight.
     EXPECT_NE(stream.ReadUntil("old").find("old"), std::string::npos);
   }
   ASSERT_TRUE(Until(stands(0)));
-  member_.transport().Send({Proposal("posted")});
-  ASSERT_TRUE(Until([&] { return peer.TimesOf(raft::Encode(Proposal("posted"))) == 1; }));
+  member_.transport().Send({ProposalOf("posted")});
+  ASSERT_TRUE(Until([&] { return peer.TimesOf(raft::Encode(ProposalOf("posted"))) == 1; }));
   RawClient stream(member_.port());
   ASSERT_TRUE(stream.Send(open));
   ASSERT_TRUE(Until(stands(1)));
-  member_.transport().Send({Proposal("new")});
+  member_.transport().Send({ProposalOf("new")});
   const std::string received = stream.ReadUntil("new");
   EXPECT_NE(received.find("new"), std::string::npos);
   EXPECT_EQ(received.find("old"), std::string::npos);

@@ -9,7 +9,7 @@
 namespace kvorum::server {
 namespace {
 
-constexpr std::uint64_t kCluster = 0xabc;
+constexpr std::uint64_t kClusterId = 0xabc;
 constexpr raft::MemberId kLocal = 0x1f;
 
 rpc::HttpHead Head(std::string method, std::string target) {
@@ -31,23 +31,23 @@ void Set(rpc::HttpHead& head, std::string_view name, std::string_view value) {
 }
 
 // "412 incompatible version", or "" if it passes.
-std::string Text(const rpc::HttpResponse& response) {
+std::string StatusLine(const rpc::HttpResponse& response) {
   std::string body = Join(response.body);
   EXPECT_TRUE(body.ends_with('\n'));
   body.pop_back();
   return std::to_string(response.status) + " " + body;
 }
 std::string Refused(const rpc::HttpHead& head, std::string_view method = "GET") {
-  const auto refusal = RefuseRequest(head, method, kCluster);
-  return refusal.has_value() ? Text(*refusal) : "";
+  const auto refusal = RefuseRequest(head, method, kClusterId);
+  return refusal.has_value() ? StatusLine(*refusal) : "";
 }
 
 TEST(PeerRequestChecksTest, TheMethodComesFirst) {
   rpc::HttpHead head = Head("POST", "/raft/stream/message/2");
   Set(head, "x-server-version", "1.0.0");
-  const auto refusal = RefuseRequest(head, "GET", kCluster);
+  const auto refusal = RefuseRequest(head, "GET", kClusterId);
   ASSERT_TRUE(refusal.has_value());
-  EXPECT_EQ(Text(*refusal), "405 Method Not Allowed");
+  EXPECT_EQ(StatusLine(*refusal), "405 Method Not Allowed");
   EXPECT_EQ(refusal->headers.back().name + ": " + refusal->headers.back().value, "Allow: GET");
 }
 
@@ -98,7 +98,7 @@ class StreamChecksTest : public testing::Test {
     const auto request = CheckStreamRequest(head, kLocal, view_);
     if (!request.has_value()) {
       unknown_ = request.error().unknown_sender;
-      return Text(request.error().response);
+      return StatusLine(request.error().response);
     }
     return std::string(PathName(request->kind)) + " from " + std::to_string(request->from.value());
   }

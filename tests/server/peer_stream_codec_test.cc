@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "server/peer/append_stream.h"
 #include "server/peer/message_stream.h"
+#include "tests/server/hex.h"
 
 namespace kvorum::server {
 namespace {
@@ -17,16 +18,6 @@ using raft::Message;
 using raft::MessageType;
 
 constexpr std::size_t kMaxFrame = 1 << 20;
-
-std::string Hex(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    text += kDigits[static_cast<unsigned char>(c) >> 4];
-    text += kDigits[static_cast<unsigned char>(c) & 15];
-  }
-  return text;
-}
 
 std::string Bytes(std::initializer_list<int> values) {
   std::string bytes;
@@ -45,8 +36,8 @@ std::unique_ptr<StreamDecoder> Decoder(StreamKind kind) {
   return StreamDecoder::Create(kind, /*local=*/2, /*remote=*/1, kMaxFrame);
 }
 
-Message App(raft::Term term, raft::Term log_term, raft::Index index, std::vector<std::string> data,
-            raft::Index commit) {
+Message AppOfTerm(raft::Term term, raft::Term log_term, raft::Index index,
+                  std::vector<std::string> data, raft::Index commit) {
   Message message{.type = MessageType::kApp,
                   .to = 2,
                   .from = 1,
@@ -81,10 +72,10 @@ TEST(PeerStreamCodecTest, AMessageFrameIsALengthAndTheMessage) {
 
 TEST(PeerStreamCodecTest, AnAppendThatContinuesSaysOnlyWhatIsNew) {
   const std::vector<Message> messages = {
-      App(5, 4, 9, {"x"}, 9),        // other term: whole
-      App(5, 5, 10, {"y", ""}, 10),  // continues
-      App(5, 5, 12, {}, 12),         // so does a commit index alone
-      App(5, 5, 11, {}, 12),         // a step back does not
+      AppOfTerm(5, 4, 9, {"x"}, 9),        // other term: whole
+      AppOfTerm(5, 5, 10, {"y", ""}, 10),  // continues
+      AppOfTerm(5, 5, 12, {}, 12),         // so does a commit index alone
+      AppOfTerm(5, 5, 11, {}, 12),         // a step back does not
   };
   EXPECT_EQ(Hex(EncodeAll(StreamKind::kAppend, messages)),
             "02"
@@ -143,7 +134,7 @@ TEST(PeerStreamCodecTest, LinkHeartbeatsAreDroppedInBothSpellings) {
 }
 
 TEST(PeerStreamCodecTest, LargeDataIsSharedAndNotCopied) {
-  const Message message = App(5, 4, 9, {std::string(5000, 'a'), "small"}, 9);
+  const Message message = AppOfTerm(5, 4, 9, {std::string(5000, 'a'), "small"}, 9);
   for (const int times : {1, 2}) {  // the second one continues
     AppendStreamEncoder encoder;
     ChainWriter out;
@@ -166,8 +157,8 @@ TEST(PeerStreamCodecTest, LargeDataIsSharedAndNotCopied) {
 }
 
 TEST(PeerStreamCodecTest, EntriesOfOneReadShareItsBlock) {
-  const std::string bytes =
-      EncodeAll(StreamKind::kAppend, {App(5, 4, 9, {"first"}, 9), App(5, 5, 10, {"second"}, 9)});
+  const std::string bytes = EncodeAll(
+      StreamKind::kAppend, {AppOfTerm(5, 4, 9, {"first"}, 9), AppOfTerm(5, 5, 10, {"second"}, 9)});
   std::vector<Message> out;
   ASSERT_TRUE(Decoder(StreamKind::kAppend)->Feed(bytes, out).has_value());
   ASSERT_EQ(out.size(), 2);
@@ -192,8 +183,8 @@ Message RandomMessage(Rng& rng, StreamKind kind, raft::Index& index) {
     data.push_back(std::string(rng.Below(8) == 0 ? 3000 : rng.Below(40), 'd'));
   const raft::Index before = rng.Below(4) == 0 ? raft::Index{rng.Below(100)} : index;
   index = before + data.size();
-  return App(term, rng.Below(4) == 0 ? term - 1 : term, before, std::move(data),
-             raft::Index{rng.Below(200)});
+  return AppOfTerm(term, rng.Below(4) == 0 ? term - 1 : term, before, std::move(data),
+                   raft::Index{rng.Below(200)});
 }
 
 TEST(PeerStreamCodecTest, WhatIsWrittenIsReadBackHoweverItIsCut) {
@@ -220,8 +211,8 @@ TEST(PeerStreamCodecTest, WhatIsWrittenIsReadBackHoweverItIsCut) {
 }
 
 TEST(PeerStreamCodecTest, AFlippedByteIsAnErrorOrAnotherMessageButNeverACrash) {
-  const std::vector<Message> messages = {App(5, 4, 9, {"data", "more"}, 9),
-                                         App(5, 5, 11, {"third"}, 10)};
+  const std::vector<Message> messages = {AppOfTerm(5, 4, 9, {"data", "more"}, 9),
+                                         AppOfTerm(5, 5, 11, {"third"}, 10)};
   for (const StreamKind kind : {StreamKind::kMessage, StreamKind::kAppend}) {
     const std::string bytes = EncodeAll(kind, messages);
     for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -237,7 +228,7 @@ TEST(PeerStreamCodecTest, AFlippedByteIsAnErrorOrAnotherMessageButNeverACrash) {
   }
 }
 
-std::string Refusal(StreamKind kind, const std::string& bytes) {
+std::string FeedError(StreamKind kind, const std::string& bytes) {
   std::vector<Message> out;
   const auto decoder = Decoder(kind);
   const Result<void> fed = decoder->Feed(bytes, out);
@@ -249,27 +240,27 @@ TEST(PeerStreamCodecTest, LengthsAreBoundedBeforeAnythingIsGathered) {
   const std::string huge = Bytes({0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff});
   const std::string small = Bytes({0, 0, 0, 0, 0, 0x10, 0, 1});  // one past the limit
   for (const std::string& length : {huge, small}) {
-    EXPECT_NE(Refusal(StreamKind::kMessage, length), "");
-    EXPECT_NE(Refusal(StreamKind::kAppend, Bytes({2}) + length), "");
+    EXPECT_NE(FeedError(StreamKind::kMessage, length), "");
+    EXPECT_NE(FeedError(StreamKind::kAppend, Bytes({2}) + length), "");
     // In place of the first entry's length.
-    EXPECT_NE(Refusal(StreamKind::kAppend, Bytes({1, 0, 0, 0, 0, 0, 0, 0, 1}) + length), "");
+    EXPECT_NE(FeedError(StreamKind::kAppend, Bytes({1, 0, 0, 0, 0, 0, 0, 0, 1}) + length), "");
   }
-  EXPECT_NE(Refusal(StreamKind::kAppend, Bytes({1}) + huge), "");  // of the count
+  EXPECT_NE(FeedError(StreamKind::kAppend, Bytes({1}) + huge), "");  // of the count
   // Entries that are each within the limit, and together are not.
   std::string entries = Bytes({1, 0, 0, 0, 0, 0, 0, 0, 3});
   for (int i = 0; i < 3; ++i) {
     AppendBig64(entries, kMaxFrame / 2);
     entries.append(kMaxFrame / 2, '\0');
   }
-  EXPECT_NE(Refusal(StreamKind::kAppend, entries), "");
+  EXPECT_NE(FeedError(StreamKind::kAppend, entries), "");
 }
 
 TEST(PeerStreamCodecTest, AStreamCarriesNothingButItsOwnKinds) {
-  EXPECT_EQ(Refusal(StreamKind::kAppend, Bytes({3})), "a frame of type 3 in a msgapp stream");
+  EXPECT_EQ(FeedError(StreamKind::kAppend, Bytes({3})), "a frame of type 3 in a msgapp stream");
   const Message vote{.type = MessageType::kVote, .to = 2, .from = 1, .term = 3};
-  EXPECT_EQ(Refusal(StreamKind::kAppend, Bytes({2}) + EncodeAll(StreamKind::kMessage, {vote})),
+  EXPECT_EQ(FeedError(StreamKind::kAppend, Bytes({2}) + EncodeAll(StreamKind::kMessage, {vote})),
             "a Vote in a msgapp stream");
-  EXPECT_NE(Refusal(StreamKind::kMessage, Bytes({0, 0, 0, 0, 0, 0, 0, 1, 0x08})), "");
+  EXPECT_NE(FeedError(StreamKind::kMessage, Bytes({0, 0, 0, 0, 0, 0, 0, 1, 0x08})), "");
 }
 
 TEST(PeerStreamCodecTest, AMessageOfTooManyEntriesIsRefused) {

@@ -40,7 +40,7 @@ namespace {
 
 using Keep = SimFileSystem::Keep;
 
-constexpr std::array kAll = SimFileSystem::kAllKeeps;
+constexpr std::array kAllKeeps = SimFileSystem::kAllKeeps;
 const std::set<std::int64_t> kNoLeases;
 
 // All changes in the order of their proposals, and the model's state after each.
@@ -273,7 +273,7 @@ class PowerCutTest : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(PowerCutTest, OfALoneMemberLosesNothingAcknowledged) {
   LoneMember member(GetParam());
-  member.cuts().Begin({kAll.begin(), kAll.end()});
+  member.cuts().Begin({kAllKeeps.begin(), kAllKeeps.end()});
   ASSERT_NO_FATAL_FAILURE(member.Run(100));
   EXPECT_EQ(member.cuts().fault(), "");
   RecordProperty("images", std::to_string(member.cuts().images()));
@@ -364,7 +364,7 @@ class Follower {
 
 TEST_P(PowerCutTest, OfAFollowerThatInstallsASnapshotLosesNothingAcknowledged) {
   Follower follower(GetParam());
-  ASSERT_NO_FATAL_FAILURE(follower.Run({kAll.begin(), kAll.end()}));
+  ASSERT_NO_FATAL_FAILURE(follower.Run({kAllKeeps.begin(), kAllKeeps.end()}));
   EXPECT_EQ(follower.cuts().fault(), "");
   EXPECT_GE(follower.snapshots(), 1U);
   RecordProperty("images", std::to_string(follower.cuts().images()));

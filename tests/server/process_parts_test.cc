@@ -26,7 +26,7 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Options Parsed(std::initializer_list<const char*> arguments) {
+Options OptionsOf(std::initializer_list<const char*> arguments) {
   SetLogLevel(LogLevel::kError);
   const auto parsed = ParseCommandLine(std::span(arguments.begin(), arguments.size()), {});
   EXPECT_TRUE(parsed.has_value());
@@ -37,7 +37,7 @@ Options Parsed(std::initializer_list<const char*> arguments) {
 
 TEST(PartOptionsTest, TheNearAddressIsTheFirstAdvertisedOneOfAnInterface) {
   const auto near = [](const char* gates, const char* urls) {
-    Options options = Parsed({gates});
+    Options options = OptionsOf({gates});
     options.initial_advertise_peer_urls = urls;
     return NearAddress(options);
   };
@@ -51,13 +51,13 @@ TEST(PartOptionsTest, TheNearAddressIsTheFirstAdvertisedOneOfAnInterface) {
 }
 
 TEST(PartOptionsTest, RevocationsHavePriorityByTheFeatureGate) {
-  EXPECT_FALSE(LimitsOf(Parsed({})).revokes_have_priority);
-  EXPECT_TRUE(LimitsOf(Parsed({"--feature-gates=PriorityRequest=true"})).revokes_have_priority);
+  EXPECT_FALSE(LimitsOf(OptionsOf({})).revokes_have_priority);
+  EXPECT_TRUE(LimitsOf(OptionsOf({"--feature-gates=PriorityRequest=true"})).revokes_have_priority);
 }
 
 TEST(PartOptionsTest, AnElectionTakesAsManyTicksAsItsTimeoutHasHeartbeats) {
   const LocalMemberOptions options = MakeLocalMemberOptions(
-      Parsed({"--heartbeat-interval=50", "--election-timeout=800", "--pre-vote=false"}), {});
+      OptionsOf({"--heartbeat-interval=50", "--election-timeout=800", "--pre-vote=false"}), {});
   EXPECT_EQ(options.replica.tick, milliseconds(50));
   EXPECT_EQ(options.replica.election_timeout, milliseconds(800));
   EXPECT_EQ(options.raft.election_ticks, 16);
@@ -68,18 +68,18 @@ TEST(PartOptionsTest, AnElectionTakesAsManyTicksAsItsTimeoutHasHeartbeats) {
 TEST(PartOptionsTest, FlagsOfZeroLeaveTheBackendsOwnDefaults) {
   const mvcc::StoreOptions own;
   const LocalMemberOptions unset = MakeLocalMemberOptions(
-      Parsed({"--backend-batch-limit=0", "--backend-batch-interval=0s"}), {});
+      OptionsOf({"--backend-batch-limit=0", "--backend-batch-interval=0s"}), {});
   EXPECT_EQ(unset.store.commit.batch_operations, own.commit.batch_operations);
   EXPECT_EQ(unset.store.commit.batch_interval, own.commit.batch_interval);
   const LocalMemberOptions set = MakeLocalMemberOptions(
-      Parsed({"--backend-batch-limit=7", "--backend-batch-interval=9ms"}), {});
+      OptionsOf({"--backend-batch-limit=7", "--backend-batch-interval=9ms"}), {});
   EXPECT_EQ(set.store.commit.batch_operations, 7U);
   EXPECT_EQ(set.store.commit.batch_interval, milliseconds(9));
 }
 
 TEST(PartOptionsTest, TheFrontTakesMessagesBeyondTheLargestEntry) {
   rpc::AnswerMemory answers(1 << 20);
-  const Options options = Parsed({"--max-request-bytes=1000000"});
+  const Options options = OptionsOf({"--max-request-bytes=1000000"});
   EXPECT_EQ(ClientServerOptions(options, answers).max_receive_message_bytes, 1'000'000U + 524'288U);
   EXPECT_EQ(LimitsOf(options).max_request_bytes, 1'000'000U);
 }
@@ -142,8 +142,9 @@ TEST_F(RemovalTest, DoesNotWaitForAnotherLeaderForEver) {
 // ---- a member that publishes itself ----
 
 TEST(PublicationTest, IsDoneWhenNameAndVersionAreInTheLog) {
-  const Options options = Parsed({"--name=default", "--advertise-client-urls=http://10.0.0.1:2379",
-                                  "--listen-client-urls=http://10.0.0.1:2379"});
+  const Options options =
+      OptionsOf({"--name=default", "--advertise-client-urls=http://10.0.0.1:2379",
+                 "--listen-client-urls=http://10.0.0.1:2379"});
   ServedMember served;
   ASSERT_TRUE(served.Start().has_value());
   int done = 0;

@@ -12,6 +12,7 @@
 #include "base/api_errors.h"
 #include "proto/rpc.pb.h"
 #include "server/messages/kv_decode.h"
+#include "tests/server/method_paths.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 
@@ -20,7 +21,6 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr std::string_view kPath = "/etcdserverpb.KV/RangeStream";
 constexpr std::string_view kEverything{"\0", 1};
 
 struct Streamed {
@@ -44,7 +44,7 @@ class RangeStreamTest : public testing::Test {
     ASSERT_TRUE(served_.Call("/etcdserverpb.KV/Put", PutBody(key, value)).has_value());
   }
   std::shared_ptr<FakeStream> Open(const std::string& request) {
-    return served_.OpenStream(kPath, request);
+    return served_.OpenStream(kRangeStreamPath, request);
   }
   // Parses the stream; header, more and count may be in the last chunk only.
   Streamed Finish(const FakeStream& stream) {
@@ -256,7 +256,7 @@ TEST_F(RangeStreamTest, WhatItDoesNotOfferIsRefused) {
                                     "grpc: failed to unmarshal the received message: proto: cannot "
                                     "parse invalid wire-format data"}));
   const auto silent = std::make_shared<FakeStream>(served_.lanes().io(), std::deque<std::string>{});
-  served_.router().Find(kPath)->stream(silent);
+  served_.router().Find(kRangeStreamPath)->stream(silent);
   EXPECT_EQ(Finish(*silent).status,
             (Error{Code::kInternal, "grpc: no request message was received"}));
 }

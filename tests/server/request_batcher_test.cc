@@ -9,6 +9,7 @@
 #include "rpc/loop.h"
 #include "server/call/held_view.h"
 #include "server/replica/replica.h"
+#include "tests/server/method_paths.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 
@@ -36,14 +37,12 @@ class RequestBatcherTest : public testing::Test {
   std::unique_ptr<RequestBatcher> batcher_;
 };
 
-constexpr std::string_view kPut = "/etcdserverpb.KV/Put";
-constexpr std::string_view kRange = "/etcdserverpb.KV/Range";
-
 TEST_F(RequestBatcherTest, ProposalsOfALoopWaitForItsHook) {
   const raft::Index before = served_.context().replica->commit_index();
   std::vector<std::shared_ptr<const Answer>> puts;
-  for (int i = 0; i < 5; ++i) puts.push_back(SendOn(one_, kPut, PutBody("k", std::to_string(i))));
-  const auto other = SendOn(two_, kPut, PutBody("k", "other"));
+  for (int i = 0; i < 5; ++i)
+    puts.push_back(SendOn(one_, kPutPath, PutBody("k", std::to_string(i))));
+  const auto other = SendOn(two_, kPutPath, PutBody("k", "other"));
   Run();
   EXPECT_EQ(served_.context().replica->commit_index(), before);
   batcher_->Flush(one_);
@@ -58,8 +57,8 @@ TEST_F(RequestBatcherTest, ProposalsOfALoopWaitForItsHook) {
 }
 
 TEST_F(RequestBatcherTest, ReadsOfALoopAreAnsweredOnIt) {
-  const auto first = SendOn(one_, kRange, RangeBody({.key = "k"}));
-  const auto second = SendOn(one_, kRange, RangeBody({.key = "k"}));
+  const auto first = SendOn(one_, kRangePath, RangeBody({.key = "k"}));
+  const auto second = SendOn(one_, kRangePath, RangeBody({.key = "k"}));
   Run();
   batcher_->Flush(one_);
   Run();
@@ -70,8 +69,8 @@ TEST_F(RequestBatcherTest, ReadsOfALoopAreAnsweredOnIt) {
 }
 
 TEST_F(RequestBatcherTest, AReadBehindAPutOfTheSameBatchNeedNotSeeIt) {
-  const auto put = SendOn(one_, kPut, PutBody("k", "v"));
-  const auto read = SendOn(one_, kRange, RangeBody({.key = "k"}));
+  const auto put = SendOn(one_, kPutPath, PutBody("k", "v"));
+  const auto read = SendOn(one_, kRangePath, RangeBody({.key = "k"}));
   batcher_->Flush(one_);
   Run();
   one_.mailbox()->Collect();
@@ -88,7 +87,7 @@ TEST_F(RequestBatcherTest, TheReadsOfABatchSeeOneState) {
   };
   batcher_->Read(&one_, look);
   batcher_->Read(&one_, [&](const Result<void>&) {
-    EXPECT_TRUE(served_.Call(kPut, PutBody("k", "v")).has_value());
+    EXPECT_TRUE(served_.Call(kPutPath, PutBody("k", "v")).has_value());
   });
   batcher_->Read(&one_, look);
   batcher_->Flush(one_);
@@ -104,11 +103,12 @@ TEST_F(RequestBatcherTest, ManyReadsOfABatchAreAnsweredEachWithItsOwn) {
   constexpr int kKeys = 200;
   const auto key = [](int i) { return "key " + std::to_string(i); };
   for (int i = 0; i < kKeys; i += 2)
-    EXPECT_TRUE(served_.Call(kPut, PutBody(key(i), "value " + std::to_string(i))).has_value());
+    EXPECT_TRUE(served_.Call(kPutPath, PutBody(key(i), "value " + std::to_string(i))).has_value());
   std::vector<std::shared_ptr<const Answer>> answers;
   int others = 0;
   for (int i = 0; i < kKeys; ++i) {
-    answers.push_back(SendOn(one_, kRange, RangeBody({.key = key(i), .count_only = i % 7 == 3})));
+    answers.push_back(
+        SendOn(one_, kRangePath, RangeBody({.key = key(i), .count_only = i % 7 == 3})));
     if (i % 5 == 0) batcher_->Read(&one_, [&](const Result<void>&) { ++others; });
   }
   batcher_->Flush(one_);
@@ -145,8 +145,8 @@ TEST_F(RequestBatcherTest, AnEmptyBatchAsksNothing) {
 }
 
 TEST_F(RequestBatcherTest, ACallWithoutALoopGoesThroughAtOnce) {
-  EXPECT_TRUE(served_.Call(kPut, PutBody("k", "v")).has_value());
-  EXPECT_TRUE(served_.Call(kRange, RangeBody({.key = "k"})).has_value());
+  EXPECT_TRUE(served_.Call(kPutPath, PutBody("k", "v")).has_value());
+  EXPECT_TRUE(served_.Call(kRangePath, RangeBody({.key = "k"})).has_value());
 }
 
 }  // namespace

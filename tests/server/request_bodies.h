@@ -61,7 +61,12 @@ inline std::string RangeBody(const RangeFields& fields) {
   return body;
 }
 
-// A RequestOp that holds the request: 1 a range, 2 a put, 3 a delete, 4 a txn.
+// The kinds of a RequestOp.
+inline constexpr std::uint32_t kRequestRange = 1;
+inline constexpr std::uint32_t kRequestPut = 2;
+inline constexpr std::uint32_t kRequestDelete = 3;
+inline constexpr std::uint32_t kRequestTxn = 4;
+// A RequestOp that holds the request.
 inline std::string OpBody(std::uint32_t kind, std::string_view request) {
   std::string op;
   wire::AppendBytesAlways(op, kind, request);
@@ -78,7 +83,7 @@ inline std::string TxnBody(std::initializer_list<std::string> success,
 inline std::string PutTxnBody(std::initializer_list<std::string> keys, std::string_view value) {
   std::string body;
   for (const std::string& key : keys) {
-    wire::AppendBytesAlways(body, 2, OpBody(2, PutBody(key, value)));
+    wire::AppendBytesAlways(body, 2, OpBody(kRequestPut, PutBody(key, value)));
   }
   return body;
 }

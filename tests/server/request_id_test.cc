@@ -16,7 +16,7 @@
 namespace kvorum::server {
 namespace {
 
-constexpr raft::MemberId kSelf{0xaaaa'0000'0000'0007};
+constexpr raft::MemberId kProposer{0xaaaa'0000'0000'0007};
 constexpr std::int64_t kStart = 1'000'000 * std::int64_t{5'000'000};
 
 TEST(RequestIdTest, CountsUpFromMemberAndStartTime) {
@@ -50,13 +50,13 @@ raft::Entry ChangeOf(std::uint64_t id) {
 }
 
 std::uint64_t FirstBehind(std::vector<raft::Entry> log, std::int64_t wall_ns = kStart) {
-  RequestIdSource ids(kSelf, wall_ns);
+  RequestIdSource ids(kProposer, wall_ns);
   ids.GoOnBehind(log);
   return ids.Next();
 }
 
 TEST(RequestIdTest, GoesOnFarBehindWhatTheLogHas) {
-  RequestIdSource earlier(kSelf, kStart);
+  RequestIdSource earlier(kProposer, kStart);
   const std::uint64_t first = earlier.Next();
   const std::uint64_t second = earlier.Next();
   constexpr std::uint64_t kPlenty = 1'000'000'000;
@@ -68,7 +68,7 @@ TEST(RequestIdTest, GoesOnFarBehindWhatTheLogHas) {
 
 // The first one's proposals go to the leader, and are not in its own log when it ends.
 TEST(RequestIdTest, TwoProcessesThatFindTheSameLogTakeDifferentIds) {
-  const std::vector<raft::Entry> log = {EntryOf(RequestIdSource(kSelf, kStart).Next())};
+  const std::vector<raft::Entry> log = {EntryOf(RequestIdSource(kProposer, kStart).Next())};
   constexpr std::int64_t kSecond = 1'000'000'000;
   constexpr std::uint64_t kIdsOfASecond = 256'000;
   EXPECT_GE(FirstBehind(log, kStart + kSecond), FirstBehind(log, kStart) + kIdsOfASecond);
@@ -77,13 +77,13 @@ TEST(RequestIdTest, TwoProcessesThatFindTheSameLogTakeDifferentIds) {
 
 TEST(RequestIdTest, TheTimeCountsWhereItIsLater) {
   const std::int64_t later = 2 * kStart * 100;
-  const std::uint64_t by_time = RequestIdSource(kSelf, later).Next();
-  EXPECT_EQ(FirstBehind({EntryOf(RequestIdSource(kSelf, kStart).Next())}, later), by_time);
+  const std::uint64_t by_time = RequestIdSource(kProposer, later).Next();
+  EXPECT_EQ(FirstBehind({EntryOf(RequestIdSource(kProposer, kStart).Next())}, later), by_time);
   EXPECT_EQ(FirstBehind({}, later), by_time);
 }
 
 TEST(RequestIdTest, OtherMembersIdsAndWhatIsNoRequestSayNothing) {
-  const std::uint64_t by_time = RequestIdSource(kSelf, kStart).Next();
+  const std::uint64_t by_time = RequestIdSource(kProposer, kStart).Next();
   raft::Entry junk = EntryOf(1);
   junk.data = SharedBytes::Static("\xff\xff");
   raft::Entry empty = EntryOf(1);
@@ -93,10 +93,10 @@ TEST(RequestIdTest, OtherMembersIdsAndWhatIsNoRequestSayNothing) {
 
 TEST(RequestIdTest, GoesRoundWithoutMeetingTheIdsBefore) {
   const std::uint64_t last =
-      RequestIdSource(kSelf, ((std::int64_t{1} << 40) - 1) * 1'000'000).Next();
+      RequestIdSource(kProposer, ((std::int64_t{1} << 40) - 1) * 1'000'000).Next();
   const std::uint64_t next = FirstBehind({EntryOf(last)}, 0);
   EXPECT_EQ(next >> 48, last >> 48);
-  EXPECT_NE(next, RequestIdSource(kSelf, 0).Next());
+  EXPECT_NE(next, RequestIdSource(kProposer, 0).Next());
   EXPECT_LT(next, last) << "behind the end comes the begin";
 }
 

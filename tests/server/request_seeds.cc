@@ -15,13 +15,12 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
 
 constexpr int kMostNested = 2;
-constexpr char kOpen = 0;  // the callers of tests/fuzz/request_decoders.cc
-constexpr char kRoot = 4;
+constexpr char kOpenCaller = 0;  // the callers of tests/fuzz/request_decoders.cc
+constexpr char kRootCaller = 4;
 
-void Fill(Message& message, int depth) {
+void FillNested(google::protobuf::Message& message, int depth) {
   const Descriptor& type = *message.GetDescriptor();
   const auto& reflection = *message.GetReflection();
   for (int i = 0; i < type.field_count(); ++i) {
@@ -30,9 +29,9 @@ void Fill(Message& message, int depth) {
     switch (field->cpp_type()) {
       case FieldDescriptor::CPPTYPE_MESSAGE:
         if (depth == kMostNested) break;
-        Fill(repeated ? *reflection.AddMessage(&message, field)
-                      : *reflection.MutableMessage(&message, field),
-             depth + 1);
+        FillNested(repeated ? *reflection.AddMessage(&message, field)
+                            : *reflection.MutableMessage(&message, field),
+                   depth + 1);
         break;
       case FieldDescriptor::CPPTYPE_STRING:
         repeated ? reflection.AddString(&message, field, "a")
@@ -78,12 +77,13 @@ std::map<std::string, std::string> RequestSeeds() {
     const std::string name = std::string(method.service) + "." + std::string(method.name);
     const auto* const described = DescriptorPool::generated_pool()->FindMethodByName(name);
     if (described != nullptr && method.service != "grpc.health.v1.Health") {
-      const std::unique_ptr<Message> request(factory.GetPrototype(described->input_type())->New());
-      Fill(*request, 0);
+      const std::unique_ptr<google::protobuf::Message> request(
+          factory.GetPrototype(described->input_type())->New());
+      FillNested(*request, 0);
       const std::string file = name.substr(name.find('.') + 1);
       const std::string body = request->SerializeAsString();
-      seeds[file] = std::string{place, kOpen} + body;
-      seeds[file + "-auth"] = std::string{place, kRoot} + body;
+      seeds[file] = std::string{place, kOpenCaller} + body;
+      seeds[file + "-auth"] = std::string{place, kRootCaller} + body;
     }
     ++place;
   }

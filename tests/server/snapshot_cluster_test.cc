@@ -19,11 +19,11 @@ namespace kvorum::server {
 namespace {
 
 using testing::HasSubstr;
-using enum mvcc::SnapshotFormat;
 
 class SnapshotCluster {
  public:
-  explicit SnapshotCluster(std::uint64_t seed, mvcc::SnapshotFormat format = kOwn)
+  explicit SnapshotCluster(std::uint64_t seed,
+                           mvcc::SnapshotFormat format = mvcc::SnapshotFormat::kOwn)
       : cluster_(3, seed) {
     if (format == mvcc::SnapshotFormat::kEtcd) cluster_.network().SendSnapshotsAsEtcd();
   }
@@ -115,7 +115,7 @@ class SnapshotCluster {
 using SeedAndFormat = std::tuple<std::uint64_t, mvcc::SnapshotFormat>;
 
 std::string NameOf(const testing::TestParamInfo<SeedAndFormat>& info) {
-  return (std::get<1>(info.param) == kOwn ? "Own" : "Etcds") +
+  return (std::get<1>(info.param) == mvcc::SnapshotFormat::kOwn ? "Own" : "Etcds") +
          std::to_string(std::get<0>(info.param));
 }
 
@@ -291,8 +291,8 @@ TEST_P(SnapshotClusterTest, AContentOfAnotherIndexThanItsMessageIsRefused) {
   ASSERT_TRUE(content.source->Use(format()).has_value());
   // etcd's file may lag behind its message, but not be ahead of it.
   const raft::Index index{content.content.consistent_index};
-  auto sink = t_.behind().local_member().ReceiveSnapshot(
-      SnapMessage(t_, format() == kOwn ? index + 1 : raft::Index{index.value() - 1}));
+  auto sink = t_.behind().local_member().ReceiveSnapshot(SnapMessage(
+      t_, format() == mvcc::SnapshotFormat::kOwn ? index + 1 : raft::Index{index.value() - 1}));
   ASSERT_TRUE(sink.has_value());
   while (true) {
     const SharedBytes chunk = content.source->Next().value();
@@ -355,7 +355,8 @@ TEST_P(SnapshotClusterTest, ASnapshotThatRaftIgnoresLeavesNoFile) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, SnapshotClusterTest,
                          testing::Combine(testing::Range<std::uint64_t>(1, 9),
-                                          testing::Values(kOwn, kEtcd)),
+                                          testing::Values(mvcc::SnapshotFormat::kOwn,
+                                                          mvcc::SnapshotFormat::kEtcd)),
                          NameOf);
 
 class SnapshotCrash : public testing::TestWithParam<SeedAndFormat> {};
@@ -401,7 +402,8 @@ TEST_P(SnapshotCrash, APowerCutAtAnyWriteLeavesTheOldStateOrTheNewAndItGoesOn) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, SnapshotCrash,
                          testing::Combine(testing::Range<std::uint64_t>(1, 9),
-                                          testing::Values(kOwn, kEtcd)),
+                                          testing::Values(mvcc::SnapshotFormat::kOwn,
+                                                          mvcc::SnapshotFormat::kEtcd)),
                          NameOf);
 
 }  // namespace

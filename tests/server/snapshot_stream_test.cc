@@ -20,7 +20,7 @@
 namespace kvorum::server {
 namespace {
 
-constexpr std::string_view kPath = "/etcdserverpb.Maintenance/Snapshot";
+constexpr std::string_view kSnapshotMethod = "/etcdserverpb.Maintenance/Snapshot";
 
 std::string Sha256(std::string_view bytes) {
   std::string hash(32, '\0');
@@ -47,7 +47,7 @@ class SnapshotStreamTest : public testing::Test {
                             PutBody("key" + std::to_string(i), std::string(value_bytes, 'v')))
                       .has_value());
   }
-  std::shared_ptr<FakeStream> Open() { return served_.OpenStream(kPath, ""); }
+  std::shared_ptr<FakeStream> Open() { return served_.OpenStream(kSnapshotMethod, ""); }
   // Checks the messages' form on the way.
   Saved Finish(const FakeStream& stream) {
     EXPECT_TRUE(served_.RunUntilFinished(stream));
@@ -223,7 +223,7 @@ TEST_F(SnapshotStreamTest, RefusesMoreThanAFewAtOnce) {
 }
 
 TEST_F(SnapshotStreamTest, RefusesAMalformedRequest) {
-  const auto stream = served_.OpenStream(kPath, "\xff");
+  const auto stream = served_.OpenStream(kSnapshotMethod, "\xff");
   EXPECT_NE(Finish(*stream).status.code, Code::kOk);
 }
 

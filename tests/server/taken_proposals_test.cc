@@ -14,7 +14,7 @@ namespace {
 raft::Entry Normal(std::uint64_t id) {
   return {.data = EncodeInternalRequest(id, RequestKind::kPut, "")};
 }
-raft::Entry Change(std::uint64_t id) {
+raft::Entry ConfChangeOf(std::uint64_t id) {
   return {.type = raft::EntryType::kConfChange,
           .data = SharedBytes::Own(raft::Encode(raft::ConfChange{.id = id, .node_id = 7}))};
 }
@@ -33,9 +33,9 @@ class TakenProposalsTest : public testing::Test {
 };
 
 TEST_F(TakenProposalsTest, WhatWasTakenIsKnown) {
-  EXPECT_EQ(Take({Normal(1), Normal(2), Change(3)}), 3U);
-  EXPECT_EQ(Take({Normal(1), Normal(2), Change(3)}), 0U);
-  EXPECT_EQ(Take({Normal(4), Normal(2), Change(5)}), 2U);
+  EXPECT_EQ(Take({Normal(1), Normal(2), ConfChangeOf(3)}), 3U);
+  EXPECT_EQ(Take({Normal(1), Normal(2), ConfChangeOf(3)}), 0U);
+  EXPECT_EQ(Take({Normal(4), Normal(2), ConfChangeOf(5)}), 2U);
 }
 
 TEST_F(TakenProposalsTest, WhatWasNotTakenIsNot) {

@@ -10,7 +10,7 @@
 namespace kvorum::server {
 namespace {
 
-using Names = std::vector<std::string>;
+using WaiterNames = std::vector<std::string>;
 
 class NamedWaiter final : public Waiter {
  public:
@@ -23,8 +23,8 @@ class NamedWaiter final : public Waiter {
   std::string name_;
 };
 
-Names NamesOf(const std::vector<std::unique_ptr<Waiter>>& waiters) {
-  Names names;
+WaiterNames NamesOf(const std::vector<std::unique_ptr<Waiter>>& waiters) {
+  WaiterNames names;
   for (const auto& waiter : waiters)
     names.push_back(waiter == nullptr ? "-" : static_cast<NamedWaiter&>(*waiter).name());
   return names;
@@ -49,20 +49,21 @@ TEST_F(WaitTableTest, WhatIsTakenIsParallelToTheIdsAndGone) {
   Register(2, "two");
   Register(3, "three");
   EXPECT_EQ(table_.size(), 3);
-  EXPECT_EQ(NamesOf(table_.Take({3, 9, 1, 1})), (Names{"three", "-", "one", "-"}));
+  EXPECT_EQ(NamesOf(table_.Take({3, 9, 1, 1})), (WaiterNames{"three", "-", "one", "-"}));
   EXPECT_EQ(table_.size(), 1);
-  EXPECT_EQ(NamesOf(table_.Take({1, 2})), (Names{"-", "two"}));
+  EXPECT_EQ(NamesOf(table_.Take({1, 2})), (WaiterNames{"-", "two"}));
   EXPECT_EQ(table_.size(), 0);
-  EXPECT_EQ(NamesOf(table_.Take({})), Names{});
+  EXPECT_EQ(NamesOf(table_.Take({})), WaiterNames{});
 }
 
 TEST_F(WaitTableTest, TheDeadlineItselfIsTooLate) {
   Register(1, "early", 10);
   Register(2, "late", 20);
-  EXPECT_EQ(NamesOf(table_.TakeExpired({9})), Names{});
-  EXPECT_EQ(NamesOf(table_.TakeExpired({10})), Names{"early"});
-  EXPECT_EQ(NamesOf(table_.TakeExpired({10})), Names{});
-  EXPECT_EQ(NamesOf(table_.Take({1, 2})), (Names{"-", "late"})) << "the outcome came too late";
+  EXPECT_EQ(NamesOf(table_.TakeExpired({9})), WaiterNames{});
+  EXPECT_EQ(NamesOf(table_.TakeExpired({10})), WaiterNames{"early"});
+  EXPECT_EQ(NamesOf(table_.TakeExpired({10})), WaiterNames{});
+  EXPECT_EQ(NamesOf(table_.Take({1, 2})), (WaiterNames{"-", "late"}))
+      << "the outcome came too late";
 }
 
 TEST_F(WaitTableTest, TheKeyWritesAmongThemAreCounted) {
@@ -82,7 +83,7 @@ TEST_F(WaitTableTest, AllCanBeTaken) {
   Register(2, "two");
   EXPECT_EQ(table_.TakeAll().size(), 2);
   EXPECT_EQ(table_.size(), 0);
-  EXPECT_EQ(NamesOf(table_.Take({1})), Names{"-"});
+  EXPECT_EQ(NamesOf(table_.Take({1})), WaiterNames{"-"});
 }
 
 }  // namespace

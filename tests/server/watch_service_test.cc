@@ -19,7 +19,6 @@
 namespace kvorum::server {
 namespace {
 
-using etcdserverpb::WatchRequest;
 using etcdserverpb::WatchResponse;
 using testing::ElementsAre;
 
@@ -43,25 +42,25 @@ class WatchServiceTest : public testing::Test {
     if (stream_ == nullptr) stream_ = Open();
     return *stream_;
   }
-  static WatchRequest Create(std::string_view key, std::int64_t start = 0,
-                             std::string_view end = {}) {
-    WatchRequest request;
+  static etcdserverpb::WatchRequest Create(std::string_view key, std::int64_t start = 0,
+                                           std::string_view end = {}) {
+    etcdserverpb::WatchRequest request;
     request.mutable_create_request()->set_key(std::string(key));
     request.mutable_create_request()->set_range_end(std::string(end));
     request.mutable_create_request()->set_start_revision(start);
     return request;
   }
-  static WatchRequest Cancel(std::int64_t id) {
-    WatchRequest request;
+  static etcdserverpb::WatchRequest Cancel(std::int64_t id) {
+    etcdserverpb::WatchRequest request;
     request.mutable_cancel_request()->set_watch_id(id);
     return request;
   }
-  static WatchRequest Progress() {
-    WatchRequest request;
+  static etcdserverpb::WatchRequest Progress() {
+    etcdserverpb::WatchRequest request;
     request.mutable_progress_request();
     return request;
   }
-  void Say(const WatchRequest& request) { stream().Say(request.SerializeAsString()); }
+  void Say(const etcdserverpb::WatchRequest& request) { stream().Say(request.SerializeAsString()); }
   void Put(std::string_view key, std::string_view value) {
     ASSERT_TRUE(served_.Call("/etcdserverpb.KV/Put", PutBody(key, value)).has_value());
   }
@@ -112,7 +111,7 @@ TEST_F(WatchServiceTest, AClientThatLeftBeforeItsHandlerCameIsNoBody) {
 }
 
 TEST_F(WatchServiceTest, ACreateItsEventsAndItsCancel) {
-  WatchRequest create = Create("k");
+  etcdserverpb::WatchRequest create = Create("k");
   create.mutable_create_request()->set_prev_kv(true);
   Say(create);
   EXPECT_THAT(Texts(), ElementsAre("0 created @1"));
@@ -125,7 +124,7 @@ TEST_F(WatchServiceTest, ACreateItsEventsAndItsCancel) {
 }
 
 TEST_F(WatchServiceTest, FiltersAndIdsAreUnderstood) {
-  WatchRequest create = Create("k");
+  etcdserverpb::WatchRequest create = Create("k");
   create.mutable_create_request()->add_filters(etcdserverpb::WatchCreateRequest::NOPUT);
   create.mutable_create_request()->set_watch_id(7);
   Say(create);
@@ -148,12 +147,12 @@ TEST_F(WatchServiceTest, BadInputIsAnsweredAndTheStreamGoesOn) {
   Say(Create("b", std::numeric_limits<std::int64_t>::min()));
   Say(Create("b", std::numeric_limits<std::int64_t>::max()));
   Say(Create("b", 2));
-  WatchRequest taken = Create("b");
+  etcdserverpb::WatchRequest taken = Create("b");
   taken.mutable_create_request()->set_watch_id(1);
   Say(taken);
   Say(Cancel(99));
   Say(Cancel(-1));
-  Say(WatchRequest());
+  Say(etcdserverpb::WatchRequest());
   stream().Say("\x7a\x01x");  // of a kind that we do not know
   EXPECT_THAT(
       Texts(),
@@ -197,7 +196,7 @@ TEST_F(WatchServiceTest, AClientThatLeftCostsNothingMore) {
 }
 
 TEST_F(WatchServiceTest, ProgressIsToldOnRequestAndByTime) {
-  WatchRequest create = Create("k");
+  etcdserverpb::WatchRequest create = Create("k");
   create.mutable_create_request()->set_progress_notify(true);
   Say(create);
   Put("other", "1");

@@ -12,7 +12,7 @@ using std::chrono::seconds;
 
 constexpr const char* kIndex = "end";
 
-std::string EndOf(std::string_view value) {
+std::string LastLetterOf(std::string_view value) {
   return value.empty() ? std::string() : std::string(1, value.back());
 }
 
@@ -53,7 +53,7 @@ Cache::Cache(World& world, std::vector<std::unique_ptr<Machine>>& machines,
       informer_(program_.store(), program_.lane(), MakeInformerOptions()),
       source_(program_.store(), program_.lane(), followed_, MakeSourceOptions()) {
   Listen();
-  const auto index = [](const auto& object) { return std::vector{EndOf(object.value())}; };
+  const auto index = [](const auto& object) { return std::vector{LastLetterOf(object.value())}; };
   if (!informer_.AddIndex(kIndex, index).has_value() || !informer_.Run().has_value())
     world_.Fail("{} does not run", name_);
   source_.Start();
@@ -121,7 +121,7 @@ void Cache::CheckIndex() {
     for (const auto& object : *objects) {
       const auto row = replay_.rows().find(std::string(object->key()));
       const bool is_right = row != replay_.rows().end() && AreSame(*object, row->second) &&
-                            EndOf(row->second.value) == value;
+                            LastLetterOf(row->second.value) == value;
       if (!is_right) return world_.Fail("{} has {} wrong in its index", name_, object->key());
       ++found;
     }

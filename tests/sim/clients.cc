@@ -12,7 +12,6 @@ namespace kvorum::sim {
 namespace {
 
 using linearizability::Compare;
-using Part = linearizability::Request;
 
 // Into the operation, with its header's revision.
 Result<linearizability::Operation> ReadAll(mvcc::Store& store, linearizability::Operation read) {

@@ -16,8 +16,8 @@
 namespace kvorum::sim {
 namespace {
 
-constexpr lease::LeaseId kFirst = 0xa;
-constexpr lease::LeaseId kSecond = 0xb;
+constexpr lease::LeaseId kFirstLease = 0xa;
+constexpr lease::LeaseId kSecondLease = 0xb;
 
 class CopiesJudgeTest : public testing::Test {
  protected:
@@ -66,12 +66,12 @@ class CopiesJudgeTest : public testing::Test {
 };
 
 TEST_F(CopiesJudgeTest, TheHolderOfANameMayWrite) {
-  Put(2, {.key = "k#/nodes/n1", .value = "a1", .lease = kFirst});
-  PutEntry(3, "a1", kFirst);
+  Put(2, {.key = "k#/nodes/n1", .value = "a1", .lease = kFirstLease});
+  PutEntry(3, "a1", kFirstLease);
   Delete(4, "k#/catalog/n1/s");
   Delete(5, "k#/nodes/n1");
-  Put(6, {.key = "k#/nodes/n1", .value = "a2", .lease = kSecond});
-  PutEntry(7, "a2", kSecond);
+  Put(6, {.key = "k#/nodes/n1", .value = "a2", .lease = kSecondLease});
+  PutEntry(7, "a2", kSecondLease);
   judge_.Wrote("a1", "n1", 4);
   judge_.Wrote("a2", "n1", 7);
   EXPECT_FALSE(world_.failed()) << *world_.failure;
@@ -79,35 +79,35 @@ TEST_F(CopiesJudgeTest, TheHolderOfANameMayWrite) {
 }
 
 TEST_F(CopiesJudgeTest, AWriteOfAnotherAgentOfTheNameIsDetected) {
-  Put(2, {.key = "k#/nodes/n1", .value = "a1", .lease = kFirst});
-  PutEntry(3, "a2", kFirst);
+  Put(2, {.key = "k#/nodes/n1", .value = "a1", .lease = kFirstLease});
+  PutEntry(3, "a2", kFirstLease);
   judge_.CheckAll();
   EXPECT_TRUE(world_.failed());
 }
 
 TEST_F(CopiesJudgeTest, AWriteWithoutASessionIsDetected) {
-  PutEntry(2, "a1", kFirst);
+  PutEntry(2, "a1", kFirstLease);
   judge_.CheckAll();
   EXPECT_TRUE(world_.failed());
 }
 
 TEST_F(CopiesJudgeTest, AWriteOnAnOlderLeaseIsDetected) {
-  Put(2, {.key = "k#/nodes/n1", .value = "a1", .lease = kSecond});
-  PutEntry(3, "a1", kFirst);
+  Put(2, {.key = "k#/nodes/n1", .value = "a1", .lease = kSecondLease});
+  PutEntry(3, "a1", kFirstLease);
   judge_.CheckAll();
   EXPECT_TRUE(world_.failed());
 }
 
 TEST_F(CopiesJudgeTest, ASessionThatIsTakenFromItsHolderIsDetected) {
-  Put(2, {.key = "k#/nodes/n1", .value = "a1", .lease = kFirst});
-  Put(3, {.key = "k#/nodes/n1", .value = "a2", .lease = kSecond, .version = 2});
+  Put(2, {.key = "k#/nodes/n1", .value = "a1", .lease = kFirstLease});
+  Put(3, {.key = "k#/nodes/n1", .value = "a2", .lease = kSecondLease, .version = 2});
   judge_.CheckAll();
   EXPECT_TRUE(world_.failed());
 }
 
 TEST_F(CopiesJudgeTest, ARemovalByOneThatHasLostTheNameIsDetected) {
-  Put(2, {.key = "k#/nodes/n1", .value = "a2", .lease = kSecond});
-  PutEntry(3, "a2", kSecond);
+  Put(2, {.key = "k#/nodes/n1", .value = "a2", .lease = kSecondLease});
+  PutEntry(3, "a2", kSecondLease);
   Delete(4, "k#/catalog/n1/s");
   judge_.Wrote("a1", "n1", 4);
   EXPECT_TRUE(world_.failed());

@@ -32,7 +32,7 @@ bool ParseNumber(std::string_view text, std::uint64_t& number) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-bool Parse(const std::vector<std::string_view>& words, CommandLine& line) {
+bool ParseCommandLine(const std::vector<std::string_view>& words, CommandLine& line) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--keep-going") {
       line.keep_going = true;
@@ -167,7 +167,7 @@ int Run(CommandLine line) {
 
 int main(int argc, char** argv) {
   kvorum::sim::CommandLine line;
-  if (!kvorum::sim::Parse({argv + 1, argv + argc}, line)) {
+  if (!kvorum::sim::ParseCommandLine({argv + 1, argv + argc}, line)) {
     std::fputs(kvorum::sim::kUsage.data(), stderr);
     return 2;
   }

@@ -24,7 +24,7 @@ constexpr std::size_t kMostPartBytes = 8192;
 constexpr std::uint64_t kForgedMessagePermille = 20;
 constexpr std::uint64_t kForgedSnapshotPermille = 150;
 
-std::string Describe(const raft::Message& message) {
+std::string DescribeMessage(const raft::Message& message) {
   return fmt::format("{} term {} log {}/{} commit {}{}{}", raft::Name(message.type), message.term,
                      message.log_term, message.index, message.commit,
                      message.entries.empty() ? "" : fmt::format(" +{}", message.entries.size()),
@@ -153,7 +153,7 @@ void Network::Send(std::size_t from, raft::Message message) {
   if (!world_.has_posts && scheduler.Chance(weather_.lost_permille)) {
     world_.faults.Add(Fault::kMessageLost);
     world_.Note("{} -> {} lost: {}", machines_[from]->name(), machines_[*to]->name(),
-                Describe(message));
+                DescribeMessage(message));
     return;
   }
   ForgeChange(from, *to, message);
@@ -292,7 +292,7 @@ void Network::Deliver(std::size_t from, std::size_t to, std::uint64_t number,
     world_.faults.Add(Fault::kMessageLost);
     return ReportUnreachable(from, message->to);
   }
-  world_.Note("{} -> {} {}", machines_[from]->name(), machine.name(), Describe(*message));
+  world_.Note("{} -> {} {}", machines_[from]->name(), machine.name(), DescribeMessage(*message));
   ports_[to]->Heard(message->from);
   // On the thread that reads the sockets, so that a process that was paused may serve its clients
   // before it learns what has happened since.
@@ -325,7 +325,7 @@ void Network::SendSnapshot(std::size_t from, const raft::Message& message,
   stream->source = std::move(source);
   streams_.push_back(stream);
   world_.Note("{} sends a snapshot to {:x}: {}", machines_[from]->name(), message.to,
-              Describe(message));
+              DescribeMessage(message));
   world_.faults.Add(Fault::kSnapshotSent);
   if (!to.has_value()) return EndStream(*stream, false);
   SendPart(stream);

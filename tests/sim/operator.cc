@@ -54,7 +54,7 @@ MemberChange Addition(const Machine& at, std::size_t machine, bool as_learner) {
 
 bool HasVote(const Member& member) { return !member.is_learner; }
 
-std::string Describe(const MemberChange& change) {
+std::string DescribeChange(const MemberChange& change) {
   switch (change.type) {
     case raft::ConfChangeType::kAddNode:
       return fmt::format("{} {:x}", change.is_promote ? "promote" : "add", change.id);
@@ -370,7 +370,7 @@ void Operator::ReplaceLost(std::size_t number) {
 void Operator::ReadThenChange(Machine& at, MemberChange change, Fault counts_as) {
   // Before that it would not serve clients, nor can anybody join.
   if (at.local_member().membership().View()->cluster_version.empty()) return;
-  world_.Note("{} is asked to {}", at.name(), Describe(change));
+  world_.Note("{} is asked to {}", at.name(), DescribeChange(change));
   if (const auto strict = CheckStrict(at, change); !strict.has_value())
     return Refused(at, change, strict.error());
   at.local_member().replica().ReadIndex(
@@ -411,12 +411,12 @@ void Operator::Change(Machine& at, const MemberChange& change, Fault counts_as) 
   if (!checked.has_value()) return Refused(at, change, checked.error());
   const std::uint64_t id = at.local_member().ids().Next();
   if (is_removal) removals_[id] = change.id;
-  world_.Note("{} proposes to {}", at.name(), Describe(change));
+  world_.Note("{} proposes to {}", at.name(), DescribeChange(change));
   auto done = [this, &at, id, change, counts_as](bool applied,
                                                  Result<server::ApplyResult::Value> value) {
     if (applied) removals_.erase(id);
     if (!value.has_value()) return Refused(at, change, value.error());
-    world_.Note("{}: {} is done", at.name(), Describe(change));
+    world_.Note("{}: {} is done", at.name(), DescribeChange(change));
     world_.faults.Add(counts_as);
   };
   std::vector<server::Proposal> proposals;
@@ -429,7 +429,7 @@ void Operator::Change(Machine& at, const MemberChange& change, Fault counts_as) 
 }
 
 void Operator::Refused(const Machine& at, const MemberChange& change, const Error& error) {
-  world_.Note("{}: {} is refused: {}", at.name(), Describe(change), error.message);
+  world_.Note("{}: {} is refused: {}", at.name(), DescribeChange(change), error.message);
   world_.faults.Add(Fault::kChangeRefused);
 }
 

@@ -16,7 +16,6 @@ namespace {
 
 using linearizability::Compare;
 using linearizability::Operation;
-using Part = linearizability::Request;
 
 // Numbers of etcdserverpb.Compare.
 std::int64_t NumberOf(Compare::Relation relation) {

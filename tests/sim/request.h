@@ -14,6 +14,9 @@
 
 namespace kvorum::sim {
 
+// One of an operation's requests.
+using Part = linearizability::Request;
+
 struct Request {
   linearizability::Operation operation;
   std::int64_t compact_revision = 0;  // not 0: a compaction, and no operation

@@ -40,7 +40,7 @@ constexpr Duration kMendBound = seconds(240);
 
 constexpr const char* kToken = "simulation";
 
-const World* running = nullptr;
+const World* running_world = nullptr;
 
 class Simulation final : public MachineWatcher {
  public:
@@ -71,10 +71,10 @@ class Simulation final : public MachineWatcher {
         administrator_(world_, machines_, log_, judge_, users_),
         nemesis_(world_, machines_, network_, [this](Machine& machine) { StartLater(machine); }),
         spoiler_(world_, machines_, [this](Machine& machine) { StartLater(machine); }) {
-    running = &world_;
+    running_world = &world_;
   }
   ~Simulation() override {
-    running = nullptr;
+    running_world = nullptr;
     // While all of them are there to refer to.
     for (const auto& machine : machines_) {
       if (machine->up()) machine->Kill();
@@ -554,7 +554,7 @@ std::string ReplayCommand(const Options& options) {
 }
 
 std::string RunningTail() {
-  return running == nullptr ? std::string() : running->trace.Tail(kTailLines);
+  return running_world == nullptr ? std::string() : running_world->trace.Tail(kTailLines);
 }
 
 }  // namespace kvorum::sim

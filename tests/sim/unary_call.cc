@@ -9,13 +9,13 @@ namespace {
 constexpr Duration kPatience = std::chrono::seconds(10);
 
 // On its way.
-struct Pending {
+struct PendingUnary {
   UnaryCall unary;
   bool is_answered = false;
 };
 
 // The deadline of a call that a process has taken.
-void CancelLater(World& world, Machine& machine, const std::shared_ptr<Pending>& call,
+void CancelLater(World& world, Machine& machine, const std::shared_ptr<PendingUnary>& call,
                  const std::shared_ptr<rpc::CallContext>& context, TimePoint deadline) {
   world.scheduler.At(deadline, [&world, &machine, call, context, life = machine.life()] {
     if (!machine.up() || machine.life() != life) return;
@@ -36,7 +36,7 @@ void Call(World& world, Machine& machine, UnaryCall unary) {
   };
   const bool waits = unary.deadline != Duration::zero();
   const TimePoint deadline = world.scheduler.Now() + (waits ? unary.deadline : kPatience);
-  auto call = std::make_shared<Pending>(std::move(unary));
+  auto call = std::make_shared<PendingUnary>(std::move(unary));
   const auto tell = [call](const Result<std::string>& answer) {
     if (call->unary.done) std::exchange(call->unary.done, nullptr)(answer);
   };

@@ -1,5 +1,4 @@
 // Changes that wait: under a pause (A10), an output's interval (A13), a push under way (A19).
-#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -10,12 +9,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::IsEmpty;
-
-bool Writes(const TxnRequest& request, const std::string& part) {
-  return std::ranges::any_of(request.then, [&](const Operation& op) {
-    return op.kind != Operation::Kind::kRange && op.key.contains(part);
-  });
-}
 
 using AgentChange = AgentWorld;
 

@@ -1,5 +1,4 @@
 // Writes that the store refuses, and the entries beside them: the behaviours A11 and A12.
-#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -13,12 +12,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 const Error kDenied{Code::kPermissionDenied, "permission denied"};
-
-bool Writes(const TxnRequest& request, const std::string& part) {
-  return std::ranges::any_of(request.then, [&](const Operation& op) {
-    return op.kind != Operation::Kind::kRange && op.key.contains(part);
-  });
-}
 
 using AgentRefusal = AgentWorld;
 

@@ -15,8 +15,6 @@ using State = SyncSchedule::State;
 using testing::ElementsAre;
 using testing::SizeIs;
 
-const Error kDown{Code::kUnavailable, "no endpoint"};
-
 using AgentSchedule = AgentWorld;
 
 TEST_F(AgentSchedule, A1_TheFirstSyncIsFullThoughAChangeWasTriggeredBefore) {

@@ -15,8 +15,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-const Error kDown{Code::kUnavailable, "no endpoint"};
-
 using AgentSessions = AgentWorld;
 
 TEST_F(AgentSessions, A15_ALostLeaseIsReplacedAndEverythingRegisteredAgain) {

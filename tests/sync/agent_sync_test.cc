@@ -1,5 +1,4 @@
 // An agent's writes, full and partial: the behaviours A5 to A9 of docs/sync_behaviours.md.
-#include <algorithm>
 #include <string>
 
 #include "tests/sync/agent_world.h"
@@ -12,14 +11,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
-
-const Error kDown{Code::kUnavailable, "no endpoint"};
-
-bool Writes(const TxnRequest& request, const std::string& part) {
-  return std::ranges::any_of(request.then, [&](const Operation& op) {
-    return op.kind != Operation::Kind::kRange && op.key.contains(part);
-  });
-}
 
 using AgentSync = AgentWorld;
 

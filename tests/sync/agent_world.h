@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +15,15 @@
 #include "tests/sync/manual_executor.h"
 
 namespace kvorum::sync {
+
+inline const Error kDown{Code::kUnavailable, "no endpoint"};
+
+// True if a key with the part in it is put or deleted.
+inline bool Writes(const TxnRequest& request, const std::string& part) {
+  return std::ranges::any_of(request.then, [&](const Operation& op) {
+    return op.kind != Operation::Kind::kRange && op.key.contains(part);
+  });
+}
 
 // An agent and what it told.
 struct Agent {

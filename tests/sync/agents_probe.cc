@@ -34,7 +34,6 @@
 namespace kvorum::sync {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr int kCallThreads = 4;
@@ -51,7 +50,9 @@ class Log {
  public:
   void FullSync() {
     const std::lock_guard lock(mutex_);
-    ++fulls_[std::chrono::floor<std::chrono::seconds>(Clock::now().time_since_epoch()).count()];
+    ++fulls_[std::chrono::floor<std::chrono::seconds>(
+                 std::chrono::steady_clock::now().time_since_epoch())
+                 .count()];
   }
   void Failed(const Error& error) {
     const std::lock_guard lock(mutex_);
@@ -139,7 +140,7 @@ class Agents {
   }
 
   void Live(const std::stop_token& stop) {
-    const auto begin = Clock::now();
+    const auto begin = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < syncers_.size() && !stop.stop_requested(); ++i) {
       std::this_thread::sleep_until(begin + i * std::chrono::milliseconds(plan_.start_s * 1000) /
                                                 syncers_.size());
@@ -186,7 +187,7 @@ class Agents {
   std::vector<std::unique_ptr<Syncer>> syncers_;
 };
 
-int Run(const std::vector<std::string>& arguments) {
+int RunAgents(const std::vector<std::string>& arguments) {
   const Plan plan{.root = arguments[1],
                   .first_node = std::stoi(arguments[2]),
                   .nodes = std::stoi(arguments[3]),
@@ -214,5 +215,5 @@ int Run(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.size() != 7) return 2;
-  return kvorum::sync::Run(arguments);
+  return kvorum::sync::RunAgents(arguments);
 }

@@ -12,12 +12,12 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-using Texts = std::map<std::string, std::string>;
+using TextsByName = std::map<std::string, std::string>;
 
 class SyncDeltaStream : public testing::Test {
  protected:
   // The type's resources are these from now on.
-  void State(const Texts& texts, const std::string& type = "dp") {
+  void State(const TextsByName& texts, const std::string& type = "dp") {
     Objects objects;
     for (const auto& [name, text] : texts)
       objects[name] = std::make_shared<const std::string>(text);
@@ -166,7 +166,7 @@ TEST_F(SyncDeltaStream, TheTextOfARefusalIsBounded) {
 }
 
 TEST_F(SyncDeltaStream, ALargeSetIsCutAndOnlyTheLastPartIsUnmarked) {
-  Texts texts;
+  TextsByName texts;
   for (char name = 'a'; name <= 'e'; ++name) texts[std::string(1, name)] = std::string(300, name);
   State(texts);
   Say({});

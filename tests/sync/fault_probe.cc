@@ -20,7 +20,6 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -45,12 +44,6 @@ using Copy = Informer<BytesCodec>;
 using namespace std::chrono_literals;
 
 constexpr auto kPatience = 60s;
-
-void Say(const std::string& line) {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  std::cout << line << '\n' << std::flush;
-}
 
 std::size_t HeapBytes() {
   const auto heap = mallinfo2();
@@ -232,7 +225,7 @@ class Probe {
   Copy informer_;
 };
 
-int Run(const std::vector<std::string>& arguments) {
+int RunFaultProbe(const std::vector<std::string>& arguments) {
   const bool has_user = arguments.size() == 7;
   const std::string user = has_user ? arguments[5] : "";
   const std::string password = has_user ? arguments[6] : "";
@@ -252,5 +245,5 @@ int Run(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.size() != 5 && arguments.size() != 7) return 2;
-  return kvorum::sync::Run(arguments);
+  return kvorum::sync::RunFaultProbe(arguments);
 }

@@ -110,7 +110,7 @@ bool OnAllThreads(Task& task, Work work) {
   return all;
 }
 
-int Run(const std::vector<std::string>& arguments) {
+int RunFaultWriter(const std::vector<std::string>& arguments) {
   const auto client = ConnectProbe(arguments[0], arguments.size() == 6 ? arguments[4] : "",
                                    arguments.size() == 6 ? arguments[5] : "");
   if (!client) {
@@ -151,5 +151,5 @@ int Run(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.size() != 4 && arguments.size() != 6) return 2;
-  return kvorum::sync::Run(arguments);
+  return kvorum::sync::RunFaultWriter(arguments);
 }

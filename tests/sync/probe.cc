@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <iostream>
 #include <memory>
-#include <mutex>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -22,15 +21,10 @@
 #include "sync/client_store.h"
 #include "sync/informer.h"
 #include "sync/source.h"
+#include "tests/sync/probe_client.h"
 
 namespace kvorum::sync {
 namespace {
-
-void Say(const std::string& line) {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  std::cout << line << '\n' << std::flush;
-}
 
 class Speaker final : public SourceSink {
  public:
@@ -73,7 +67,7 @@ void Wait(Source& source, std::int64_t revision) {
   });
 }
 
-int Run(const std::vector<std::string>& arguments, bool source_alone) {
+int RunProbe(const std::vector<std::string>& arguments, bool source_alone) {
   client::Options options;
   std::istringstream endpoints(arguments[0]);
   for (std::string endpoint; std::getline(endpoints, endpoint, ',');)
@@ -117,5 +111,5 @@ int main(int argc, char** argv) {
   const bool source_alone = !arguments.empty() && arguments.front() == "--source-alone";
   if (source_alone) arguments.erase(arguments.begin());
   if (arguments.size() != 2 && arguments.size() != 4) return 2;
-  return kvorum::sync::Run(arguments, source_alone);
+  return kvorum::sync::RunProbe(arguments, source_alone);
 }

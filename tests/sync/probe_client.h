@@ -1,7 +1,9 @@
-// The client of a program that a process test starts.
+// The client of a program that a process test starts, and what the program says.
 #pragma once
 
+#include <iostream>
 #include <memory>
+#include <mutex>
 #include <sstream>
 #include <string>
 
@@ -20,6 +22,13 @@ inline Result<std::unique_ptr<client::Client>> ConnectProbe(const std::string& e
   options.user = user;
   options.password = password;
   return client::Client::Connect(options);
+}
+
+// A line on standard output, whichever thread says it.
+inline void Say(const std::string& line) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  std::cout << line << '\n' << std::flush;
 }
 
 }  // namespace kvorum::sync

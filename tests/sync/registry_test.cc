@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr TimePoint kNow{1'000'000'000};
+constexpr TimePoint kUpdateTime{1'000'000'000};
 
 Check TtlCheck(const std::string& id) { return {.definition = {.id = id}}; }
 
@@ -34,8 +34,8 @@ TEST(SyncRegistry, ARegistrationKeepsTheResultsOfEqualChecks) {
   Entry entry = Web("a");
   entry.checks = {TtlCheck("one"), TtlCheck("two")};
   ASSERT_TRUE(registry.Register(entry));
-  ASSERT_TRUE(registry.UpdateCheck("a", "one", Health::kPassing, "fine", kNow, rng));
-  ASSERT_TRUE(registry.UpdateCheck("a", "two", Health::kPassing, "fine", kNow, rng));
+  ASSERT_TRUE(registry.UpdateCheck("a", "one", Health::kPassing, "fine", kUpdateTime, rng));
+  ASSERT_TRUE(registry.UpdateCheck("a", "two", Health::kPassing, "fine", kUpdateTime, rng));
   entry.checks[1].definition.interval = 1min;
   ASSERT_TRUE(registry.Register(entry));
   const auto list = registry.List(Registry::Which::kVisible);
@@ -49,9 +49,9 @@ TEST(SyncRegistry, AnEqualResultOfACheckIsNothing) {
   Entry entry = Web("a");
   entry.checks = {TtlCheck("up")};
   ASSERT_TRUE(registry.Register(entry));
-  EXPECT_EQ(registry.UpdateCheck("a", "up", Health::kPassing, "x", kNow, rng), true);
+  EXPECT_EQ(registry.UpdateCheck("a", "up", Health::kPassing, "x", kUpdateTime, rng), true);
   const std::uint64_t version = registry.last_version();
-  EXPECT_EQ(registry.UpdateCheck("a", "up", Health::kPassing, "x", kNow, rng), false);
+  EXPECT_EQ(registry.UpdateCheck("a", "up", Health::kPassing, "x", kUpdateTime, rng), false);
   EXPECT_EQ(registry.last_version(), version);
   EXPECT_EQ(registry.next_output(), kNever);
 }
@@ -62,10 +62,10 @@ TEST(SyncRegistry, AnOutputThatChangedBackIsNotWritten) {
   Entry entry = Web("a");
   entry.checks = {TtlCheck("up")};
   ASSERT_TRUE(registry.Register(entry));
-  EXPECT_EQ(registry.UpdateCheck("a", "up", Health::kCritical, "x", kNow, rng), false);
+  EXPECT_EQ(registry.UpdateCheck("a", "up", Health::kCritical, "x", kUpdateTime, rng), false);
   EXPECT_NE(registry.next_output(), kNever);
-  EXPECT_EQ(registry.UpdateCheck("a", "up", Health::kCritical, "", kNow, rng), false);
-  EXPECT_FALSE(registry.TakeDueOutputs(kNow + 15s));
+  EXPECT_EQ(registry.UpdateCheck("a", "up", Health::kCritical, "", kUpdateTime, rng), false);
+  EXPECT_FALSE(registry.TakeDueOutputs(kUpdateTime + 15s));
   EXPECT_EQ(registry.next_output(), kNever);
 }
 

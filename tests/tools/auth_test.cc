@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "tests/tools/run_line.h"
 #include "tools/commands.h"
 #include "tools/completion.h"
 #include "tools/password.h"
@@ -18,26 +19,15 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-struct Ended {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
 // Without a server, in case it gets that far.
-Ended RunLine(std::vector<std::string> line, const std::string& input = "",
-              std::vector<std::string> environment = {}) {
+Ended RunOffline(std::vector<std::string> line, const std::string& input = "",
+                 std::vector<std::string> environment = {}) {
   line.insert(line.end(), {"--endpoints=127.0.0.1:1", "--dial-timeout=50ms"});
-  std::istringstream in(input);
-  std::ostringstream out;
-  std::ostringstream err;
-  World world{in, out, err, std::move(environment)};
-  const int code = Execute(KvorumctlCommand(), line, world);
-  return {code, out.str(), err.str()};
+  return RunLine(KvorumctlCommand(), line, std::move(environment), input);
 }
 
 TEST(UserCommandTest, ANewPasswordIsAskedForTwice) {
-  const Ended ended = RunLine({"user", "add", "ann"}, "one\ntwo\n");
+  const Ended ended = RunOffline({"user", "add", "ann"}, "one\ntwo\n");
   EXPECT_EQ(ended.code, 128);
   EXPECT_EQ(ended.out, "Password of ann: \nType password of ann again for confirmation: \n");
   EXPECT_EQ(ended.err, "Error: given passwords are different\n");
@@ -45,9 +35,9 @@ TEST(UserCommandTest, ANewPasswordIsAskedForTwice) {
 
 TEST(UserCommandTest, AnEmptyPasswordIsRefusedHoweverItIsRead) {
   for (const std::string command : {"add", "passwd"}) {
-    EXPECT_EQ(RunLine({"user", command, "ann"}, "\n").err, "Error: empty password\n");
+    EXPECT_EQ(RunOffline({"user", command, "ann"}, "\n").err, "Error: empty password\n");
     for (const std::string input : {"", "\n", " \t\r\n", "\nsecret\n"}) {
-      const Ended ended = RunLine({"user", command, "ann", "--interactive=false"}, input);
+      const Ended ended = RunOffline({"user", command, "ann", "--interactive=false"}, input);
       EXPECT_EQ(ended.code, 128);
       EXPECT_EQ(ended.out, "");
       EXPECT_EQ(ended.err, "Error: empty password\n");
@@ -56,7 +46,7 @@ TEST(UserCommandTest, AnEmptyPasswordIsRefusedHoweverItIsRead) {
 }
 
 TEST(UserCommandTest, APasswordThatWouldBeCutAtASpaceIsRefused) {
-  const Ended ended = RunLine({"user", "passwd", "ann", "--interactive=false"}, "two words\n");
+  const Ended ended = RunOffline({"user", "passwd", "ann", "--interactive=false"}, "two words\n");
   EXPECT_EQ(ended.code, 128);
   EXPECT_EQ(ended.err, "Error: the password read has white space in it\n");
 }
@@ -78,17 +68,17 @@ TEST(SecretsTest, NoPasswordIsShown) {
            {"--auth-jwt-token=hunter2", "--command-timeout=50ms"}}) {
     std::vector<std::string> line = {"get", "a", "--debug"};
     line.insert(line.end(), flags.begin(), flags.end());
-    const Ended ended = RunLine(line, "", environment);
+    const Ended ended = RunOffline(line, "", environment);
     EXPECT_THAT(ended.out + ended.err, Not(HasSubstr("hunter2")));
     EXPECT_THAT(ended.err, HasSubstr("***\n"));
     EXPECT_THAT(ended.err, HasSubstr("Error: context deadline exceeded\n"));
   }
-  EXPECT_THAT(RunLine({"get", "a", "--debug", "--user=ann:hunter2"}).err,
+  EXPECT_THAT(RunOffline({"get", "a", "--debug", "--user=ann:hunter2"}).err,
               HasSubstr("ETCDCTL_USER=ann:***\n"));
 }
 
 TEST(SecretsTest, WhyNobodyIsReachedIsLogged) {
-  const Ended ended = RunLine({"get", "a", "--user=ann:secret", "--dial-timeout=500ms"});
+  const Ended ended = RunOffline({"get", "a", "--user=ann:secret", "--dial-timeout=500ms"});
   EXPECT_EQ(ended.code, 2);
   EXPECT_THAT(ended.err, HasSubstr(R"("msg":"no endpoint can be connected to",)"
                                    R"("error":"127.0.0.1:1: )"));

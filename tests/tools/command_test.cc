@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
+#include "tests/tools/run_line.h"
 #include "tools/commands.h"
 #include "tools/completion.h"
 #include "tools/help.h"
@@ -18,19 +17,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-struct Ended {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-Ended RunLine(const std::vector<std::string>& line, std::vector<std::string> environment = {}) {
-  std::istringstream in;
-  std::ostringstream out;
-  std::ostringstream err;
-  World world{in, out, err, std::move(environment)};
-  const int code = Execute(KvorumctlCommand(), line, world);
-  return {code, out.str(), err.str()};
+Ended RunCtl(const std::vector<std::string>& line, std::vector<std::string> environment = {}) {
+  return RunLine(KvorumctlCommand(), line, std::move(environment));
 }
 
 // The command that a line names.
@@ -77,7 +65,7 @@ TEST(FindCommandTest, AnUnknownOrAmbiguousNameIsRefusedWithSuggestions) {
 }
 
 TEST(ExecuteTest, ErrorsGoToTheErrorStreamWithTheirCode) {
-  const Ended ended = RunLine({"get"});
+  const Ended ended = RunCtl({"get"});
   EXPECT_EQ(ended.code, 128);
   EXPECT_EQ(ended.out, "");
   EXPECT_EQ(ended.err,
@@ -86,7 +74,7 @@ TEST(ExecuteTest, ErrorsGoToTheErrorStreamWithTheirCode) {
 }
 
 TEST(ExecuteTest, AWrongFlagShowsTheUsage) {
-  const Ended ended = RunLine({"compaction", "--foo"});
+  const Ended ended = RunCtl({"compaction", "--foo"});
   EXPECT_EQ(ended.code, 1);
   EXPECT_EQ(ended.err, R"(Error: unknown flag: --foo
 Usage:
@@ -100,7 +88,7 @@ Flags:
 }
 
 TEST(ExecuteTest, AnUnknownCommandPointsToTheHelp) {
-  const Ended ended = RunLine({"frobnicate"});
+  const Ended ended = RunCtl({"frobnicate"});
   EXPECT_EQ(ended.code, 1);
   EXPECT_EQ(ended.err,
             "Error: unknown command \"frobnicate\" for \"kvorumctl\"\n"
@@ -108,7 +96,7 @@ TEST(ExecuteTest, AnUnknownCommandPointsToTheHelp) {
 }
 
 TEST(ExecuteTest, HelpShowsACommandsFlagsAndChildren) {
-  const Ended group = RunLine({"endpoint"});
+  const Ended group = RunCtl({"endpoint"});
   EXPECT_EQ(group.code, 0);
   EXPECT_EQ(group.out, R"(Endpoint related commands
 
@@ -127,43 +115,43 @@ Flags:
 Use "kvorumctl endpoint [command] --help" for more information about a command.
 Use "kvorumctl options" for a list of global command-line options (applies to all commands).
 )");
-  EXPECT_EQ(RunLine({"help", "endpoint"}).out, group.out);
-  EXPECT_EQ(RunLine({"endpoint", "--help"}).out, group.out);
-  EXPECT_THAT(RunLine({"endpoint", "hashkv", "-h"}).out,
+  EXPECT_EQ(RunCtl({"help", "endpoint"}).out, group.out);
+  EXPECT_EQ(RunCtl({"endpoint", "--help"}).out, group.out);
+  EXPECT_THAT(RunCtl({"endpoint", "hashkv", "-h"}).out,
               HasSubstr("Global Flags:\n      --cluster   use the endpoints"));
-  EXPECT_THAT(RunLine({}).out, HasSubstr("\n\nKey-value commands\n  compaction      Compacts"));
-  EXPECT_THAT(RunLine({"options"}).out, HasSubstr("  -w, --write-out string "));
+  EXPECT_THAT(RunCtl({}).out, HasSubstr("\n\nKey-value commands\n  compaction      Compacts"));
+  EXPECT_THAT(RunCtl({"options"}).out, HasSubstr("  -w, --write-out string "));
 }
 
 TEST(ExecuteTest, VersionBeginsWithTheLinesThatScriptsLookFor) {
-  EXPECT_THAT(RunLine({"version"}).out,
+  EXPECT_THAT(RunCtl({"version"}).out,
               StartsWith("etcdctl version: 3.7.1\nAPI version: 3.7\nkvorumctl version: "));
 }
 
 TEST(ExecuteTest, ADowngradeNeedsOneTarget) {
-  EXPECT_EQ(RunLine({"downgrade", "validate"}).err, "Error: TARGET_VERSION not provided\n");
-  EXPECT_EQ(RunLine({"downgrade", "enable", ""}).err, "Error: target version not provided\n");
-  const Ended several = RunLine({"downgrade", "enable", "3.6", "x"});
+  EXPECT_EQ(RunCtl({"downgrade", "validate"}).err, "Error: TARGET_VERSION not provided\n");
+  EXPECT_EQ(RunCtl({"downgrade", "enable", ""}).err, "Error: target version not provided\n");
+  const Ended several = RunCtl({"downgrade", "enable", "3.6", "x"});
   EXPECT_EQ(several.code, 128);
   EXPECT_EQ(several.err, "Error: too many arguments\n");
 }
 
 TEST(ExecuteTest, ACheckKnowsItsLoads) {
-  const Ended ended = RunLine({"check", "perf", "--load", "huge"});
+  const Ended ended = RunCtl({"check", "perf", "--load", "huge"});
   EXPECT_EQ(ended.code, 4);
   EXPECT_EQ(ended.err, "Error: unknown load option huge\n");
-  EXPECT_EQ(RunLine({"check", "datascale", "--load", ""}).code, 4);
-  EXPECT_EQ(RunLine({"check", "perf", "--duration", "0s"}).code, 128);
+  EXPECT_EQ(RunCtl({"check", "datascale", "--load", ""}).code, 4);
+  EXPECT_EQ(RunCtl({"check", "perf", "--duration", "0s"}).code, 128);
 }
 
 TEST(EnvironmentTest, AVariableStandsForItsFlag) {
-  const Ended ended = RunLine({"get", "a"}, {"ETCDCTL_WRITE_OUT=nonsense"});
+  const Ended ended = RunCtl({"get", "a"}, {"ETCDCTL_WRITE_OUT=nonsense"});
   EXPECT_EQ(ended.code, 4);
   EXPECT_EQ(ended.err, "Error: unsupported output format\n");
 }
 
 TEST(EnvironmentTest, FlagAndVariableTogetherAreRefused) {
-  const Ended ended = RunLine({"get", "a", "-w", "json"}, {"ETCDCTL_WRITE_OUT=simple"});
+  const Ended ended = RunCtl({"get", "a", "-w", "json"}, {"ETCDCTL_WRITE_OUT=simple"});
   EXPECT_EQ(ended.code, 1);
   EXPECT_THAT(ended.err, HasSubstr("conflicting environment variable is shadowed"));
   EXPECT_THAT(ended.err, HasSubstr("\"environment-variable\":\"ETCDCTL_WRITE_OUT\""));
@@ -171,8 +159,8 @@ TEST(EnvironmentTest, FlagAndVariableTogetherAreRefused) {
 
 TEST(EnvironmentTest, WhatCannotBeUsedIsSaidAndIgnored) {
   const Ended ended =
-      RunLine({"get", "a", "-w", "nonsense"},
-              {"ETCDCTL_FOO=1", "ETCDCTL_DIAL_TIMEOUT=soon", "ETCDCTL_HEX=", "HOME=/"});
+      RunCtl({"get", "a", "-w", "nonsense"},
+             {"ETCDCTL_FOO=1", "ETCDCTL_DIAL_TIMEOUT=soon", "ETCDCTL_HEX=", "HOME=/"});
   EXPECT_EQ(ended.code, 4);
   EXPECT_EQ(ended.err,
             R"({"level":"warn","msg":"unrecognized environment variable",)"
@@ -184,17 +172,17 @@ TEST(EnvironmentTest, WhatCannotBeUsedIsSaidAndIgnored) {
 }
 
 TEST(ConnectTest, OptionsThatCannotWorkAreRefusedBeforeAnythingIsSent) {
-  const Ended none = RunLine({"get", "a", "--endpoints="});
+  const Ended none = RunCtl({"get", "a", "--endpoints="});
   EXPECT_EQ(none.code, 2);
   EXPECT_EQ(none.err, "Error: etcdclient: no available endpoints\n");
-  const Ended half = RunLine({"get", "a", "--cert=/nowhere/cert"});
+  const Ended half = RunCtl({"get", "a", "--cert=/nowhere/cert"});
   EXPECT_EQ(half.code, 128);
   EXPECT_EQ(half.err,
             "Error: KeyFile and CertFile must both be present[key: , cert: /nowhere/cert]\n");
-  const Ended missing = RunLine({"get", "a", "--cacert=/nowhere/ca"});
+  const Ended missing = RunCtl({"get", "a", "--cacert=/nowhere/ca"});
   EXPECT_EQ(missing.code, 128);
   EXPECT_EQ(missing.err, "Error: open /nowhere/ca: no such file or directory\n");
-  EXPECT_EQ(RunLine({"get", "a", "--cert="}).err,
+  EXPECT_EQ(RunCtl({"get", "a", "--cert="}).err,
             "Error: empty string is passed to --cert option\n");
 }
 
@@ -218,20 +206,20 @@ TEST(CompletionTest, CommandsFlagsAndValues) {
 }
 
 TEST(CompletionTest, ThereIsAScriptForEachShell) {
-  EXPECT_THAT(RunLine({"completion", "bash"}).out, HasSubstr("complete -o default -F _kvorumctl"));
-  EXPECT_THAT(RunLine({"completion", "zsh"}).out, StartsWith("#compdef kvorumctl"));
-  EXPECT_THAT(RunLine({"completion", "fish"}).out, HasSubstr("complete -c kvorumctl"));
-  EXPECT_THAT(RunLine({"completion", "powershell"}).out,
+  EXPECT_THAT(RunCtl({"completion", "bash"}).out, HasSubstr("complete -o default -F _kvorumctl"));
+  EXPECT_THAT(RunCtl({"completion", "zsh"}).out, StartsWith("#compdef kvorumctl"));
+  EXPECT_THAT(RunCtl({"completion", "fish"}).out, HasSubstr("complete -c kvorumctl"));
+  EXPECT_THAT(RunCtl({"completion", "powershell"}).out,
               AllOf(HasSubstr("Register-ArgumentCompleter -Native -CommandName 'kvorumctl'"),
                     HasSubstr(" __complete -- ")));
-  const Ended other = RunLine({"completion", "cmd"});
+  const Ended other = RunCtl({"completion", "cmd"});
   EXPECT_EQ(other.code, 1);
   EXPECT_THAT(other.err,
               StartsWith("Error: invalid argument \"cmd\" for \"kvorumctl completion\"\nUsage:"));
 }
 
 TEST(CompletionTest, TheScriptsAskTheHiddenCommand) {
-  EXPECT_EQ(RunLine({"__complete", "--", "endpoint", "he"}).out,
+  EXPECT_EQ(RunCtl({"__complete", "--", "endpoint", "he"}).out,
             "health\tChecks the healthiness of endpoints specified in `--endpoints` flag\n");
 }
 

@@ -44,7 +44,7 @@ ClusterFacts Healthy() {
 }
 
 // "warning quota m1"
-std::vector<std::string> Found(const ClusterFacts& facts) {
+std::vector<std::string> FindingsOf(const ClusterFacts& facts) {
   std::vector<std::string> found;
   for (const Finding& finding : Diagnose(facts)) {
     found.push_back(std::string(SeverityName(finding.severity)) + " " + finding.code + " " +
@@ -61,16 +61,16 @@ void TakeDown(ExaminedMember& member) {
   member.hash.reset();
 }
 
-TEST(DiagnosisTest, AHealthyClusterHasNoFindings) { EXPECT_THAT(Found(Healthy()), IsEmpty()); }
+TEST(DiagnosisTest, AHealthyClusterHasNoFindings) { EXPECT_THAT(FindingsOf(Healthy()), IsEmpty()); }
 
 TEST(DiagnosisTest, OneMemberDownIsAWarningAndAMajorityDownIsCritical) {
   ClusterFacts facts = Healthy();
   TakeDown(facts.members[2]);
-  EXPECT_THAT(Found(facts),
+  EXPECT_THAT(FindingsOf(facts),
               ElementsAre("warning unreachable m3", "warning no-spare-member cluster"));
   TakeDown(facts.members[1]);
-  EXPECT_THAT(Found(facts), ElementsAre("critical unreachable m2", "critical unreachable m3",
-                                        "critical no-majority cluster"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("critical unreachable m2", "critical unreachable m3",
+                                             "critical no-majority cluster"));
 }
 
 TEST(DiagnosisTest, WithoutAListOfMembersNothingIsSure) {
@@ -78,7 +78,7 @@ TEST(DiagnosisTest, WithoutAListOfMembersNothingIsSure) {
   facts.members.push_back({});
   facts.members[0].reading.member.endpoint = "h:1";
   facts.members[0].reading.unreachable = "refused";
-  EXPECT_THAT(Found(facts),
+  EXPECT_THAT(FindingsOf(facts),
               IsSupersetOf({"critical no-member-list cluster", "critical unreachable h:1"}));
 }
 
@@ -87,26 +87,26 @@ TEST(DiagnosisTest, ARefusalIsNoFailureOfTheMember) {
   facts.members.resize(1);
   TakeDown(facts.members[0]);
   facts.members[0].reading.unreachable = "etcdserver: user name is empty";
-  EXPECT_THAT(Found(facts), Contains("critical refused m1"));
+  EXPECT_THAT(FindingsOf(facts), Contains("critical refused m1"));
 }
 
 TEST(DiagnosisTest, AMemberThatHasNotStartedIsNamedByItsId) {
   ClusterFacts facts = Healthy();
   TakeDown(facts.members[2]);
   facts.members[2].reading.member = {.id = 0xab, .is_started = false};
-  EXPECT_THAT(Found(facts), Contains("warning not-started ab"));
+  EXPECT_THAT(FindingsOf(facts), Contains("warning not-started ab"));
 }
 
 TEST(DiagnosisTest, LeadersAreComparedByTerm) {
   ClusterFacts facts = Healthy();
   facts.members[2].reading.status->set_leader(3);
-  EXPECT_THAT(Found(facts), ElementsAre("critical several-leaders cluster"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("critical several-leaders cluster"));
   facts.members[2].reading.status->set_raftterm(3);
-  EXPECT_THAT(Found(facts), ElementsAre("warning several-terms cluster"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("warning several-terms cluster"));
   facts.members[2].reading.status->set_leader(0);
-  EXPECT_THAT(Found(facts), ElementsAre("critical no-leader m3"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("critical no-leader m3"));
   facts.members[2].reading.status->mutable_header()->set_cluster_id(8);
-  EXPECT_THAT(Found(facts), Contains("critical several-clusters cluster"));
+  EXPECT_THAT(FindingsOf(facts), Contains("critical several-clusters cluster"));
 }
 
 TEST(DiagnosisTest, AlarmsAreCritical) {
@@ -116,18 +116,19 @@ TEST(DiagnosisTest, AlarmsAreCritical) {
   facts.alarms[0].set_alarm(etcdserverpb::NOSPACE);
   facts.alarms[1].set_memberid(77);
   facts.alarms[1].set_alarm(etcdserverpb::CORRUPT);
-  EXPECT_THAT(Found(facts), ElementsAre("critical alarm-nospace m2", "critical alarm-corrupt 4d"));
+  EXPECT_THAT(FindingsOf(facts),
+              ElementsAre("critical alarm-nospace m2", "critical alarm-corrupt 4d"));
 }
 
 TEST(DiagnosisTest, HashesAreComparedWhereTheCompactionIsTheSame) {
   ClusterFacts facts = Healthy();
   facts.members[2].hash = MemberHash{78, 5};
-  EXPECT_THAT(Found(facts), ElementsAre("critical hash-differs cluster"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("critical hash-differs cluster"));
   facts.members[2].hash = MemberHash{78, 7};
-  EXPECT_THAT(Found(facts), ElementsAre("note compaction-differs cluster"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("note compaction-differs cluster"));
   facts.members[2].hash.reset();
   facts.members[2].no_hash = "permission denied";
-  EXPECT_THAT(Found(facts), ElementsAre("note hash-unknown m3"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("note hash-unknown m3"));
 }
 
 TEST(DiagnosisTest, WhatMembersFindOutAboutTheirCopiesOfTheKeys) {
@@ -135,33 +136,33 @@ TEST(DiagnosisTest, WhatMembersFindOutAboutTheirCopiesOfTheKeys) {
   ClusterFacts facts = Healthy();
   facts.members[0].reading.metrics = MetricsPage::Parse(kApart);
   facts.members[1].reading.metrics = MetricsPage::Parse(kApart);
-  EXPECT_THAT(Found(facts), ElementsAre("critical replicas-differ cluster"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("critical replicas-differ cluster"));
   facts.members[2].reading.metrics =
       MetricsPage::Parse("kvorum_database_damaged 1\nkvorum_quarantined 0\n");
-  EXPECT_THAT(Found(facts), ElementsAre("critical database-damaged m3"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("critical database-damaged m3"));
   facts.members[2].reading.metrics =
       MetricsPage::Parse("kvorum_database_damaged 1\nkvorum_quarantined 1\n");
   facts.members[2].reading.status->add_errors("memberID:3 alarm:CORRUPT");
-  EXPECT_THAT(Found(facts), ElementsAre("critical quarantined m3"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("critical quarantined m3"));
   EXPECT_THAT(Diagnose(facts).front().advice,
               testing::HasSubstr("kvorumctl --endpoints h3:2379 member reseed"));
   facts = Healthy();
   facts.members[0].reading.metrics = MetricsPage::Parse(
       "kvorum_quarantined 0\nkvorum_database_damaged 0\nkvorum_replica_hash_agreement 1\n");
-  EXPECT_THAT(Found(facts), IsEmpty());
+  EXPECT_THAT(FindingsOf(facts), IsEmpty());
 }
 
 TEST(DiagnosisTest, SpaceIsJudgedByTheQuota) {
   ClusterFacts facts = Healthy();
   auto& status = *facts.members[0].reading.status;
   status.set_dbsizequota(120 << 20);
-  EXPECT_THAT(Found(facts), ElementsAre("warning quota m1"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("warning quota m1"));
   status.set_dbsizequota(101 << 20);
-  EXPECT_THAT(Found(facts), ElementsAre("critical quota m1"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("critical quota m1"));
   status.set_dbsizequota(0);
-  EXPECT_THAT(Found(facts), IsEmpty()) << "an older server does not say";
+  EXPECT_THAT(FindingsOf(facts), IsEmpty()) << "an older server does not say";
   status.set_dbsize(400 << 20);
-  EXPECT_THAT(Found(facts), ElementsAre("note waste m1"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("note waste m1"));
 }
 
 TEST(DiagnosisTest, LagIsToldFromTheIndexes) {
@@ -170,33 +171,33 @@ TEST(DiagnosisTest, LagIsToldFromTheIndexes) {
   facts.members[0].reading.status->set_raftappliedindex(9'500);
   facts.members[1].reading.status->set_raftindex(9'900);
   facts.members[1].reading.status->set_raftappliedindex(8'000);
-  EXPECT_THAT(Found(facts), ElementsAre("warning apply-lag m2", "warning replication-lag m3"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("warning apply-lag m2", "warning replication-lag m3"));
 }
 
 TEST(DiagnosisTest, VersionsLearnersAndNumbersOfMembers) {
   ClusterFacts facts = Healthy();
   facts.members[2].reading.status->set_version("3.6.0");
-  EXPECT_THAT(Found(facts), ElementsAre("warning versions-differ cluster"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("warning versions-differ cluster"));
   facts.members[2].reading.status->set_version("3.7.1");
   facts.members[2].reading.member.is_learner = true;
-  EXPECT_THAT(Found(facts), ElementsAre("warning even-voters cluster", "note learner m3"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("warning even-voters cluster", "note learner m3"));
   facts.members.resize(1);
-  EXPECT_THAT(Found(facts), ElementsAre("note single-member cluster"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("note single-member cluster"));
 }
 
 TEST(DiagnosisTest, ClocksAreComparedWithEachOther) {
   ClusterFacts facts = Healthy();
   for (ExaminedMember& member : facts.members) member.reading.clock_ahead = 5s;
-  EXPECT_THAT(Found(facts), ElementsAre("note clock m1", "note clock m2", "note clock m3"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("note clock m1", "note clock m2", "note clock m3"));
   facts.members[0].reading.clock_ahead = 0s;
-  EXPECT_THAT(Found(facts), Contains("warning clocks-differ cluster"));
+  EXPECT_THAT(FindingsOf(facts), Contains("warning clocks-differ cluster"));
 }
 
 TEST(DiagnosisTest, ReadsThatFailOrTakeLong) {
   ClusterFacts facts = Healthy();
   facts.members[0].read_error = "etcdserver: request timed out";
   facts.members[1].read_took = 700ms;
-  EXPECT_THAT(Found(facts), ElementsAre("critical read-failed m1", "warning slow-read m2"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("critical read-failed m1", "warning slow-read m2"));
 }
 
 TEST(DiagnosisTest, TheMetricsPageShowsDisksElectionsAndFiles) {
@@ -208,15 +209,15 @@ TEST(DiagnosisTest, TheMetricsPageShowsDisksElectionsAndFiles) {
       "etcd_server_leader_changes_seen_total 9\n"
       "process_start_time_seconds 1799992800\n"  // two hours ago
       "process_open_fds 900\nprocess_max_fds 1000\n");
-  EXPECT_THAT(Found(facts),
+  EXPECT_THAT(FindingsOf(facts),
               ElementsAre("warning slow-sync m1", "warning elections m1", "warning files m1"));
   facts.members[0].reading.metrics = MetricsPage::Parse(
       "etcd_server_leader_changes_seen_total 9\n"
       "process_start_time_seconds 1790000000\n");
-  EXPECT_THAT(Found(facts), IsEmpty()) << "nine elections in months are no matter";
+  EXPECT_THAT(FindingsOf(facts), IsEmpty()) << "nine elections in months are no matter";
   facts.members[0].reading.metrics.reset();
   facts.members[0].reading.no_metrics = "refused";
-  EXPECT_THAT(Found(facts), ElementsAre("note no-metrics m1"));
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("note no-metrics m1"));
 }
 
 TEST(DiagnosisTest, CertificatesAreToldBeforeTheyExpire) {
@@ -226,8 +227,9 @@ TEST(DiagnosisTest, CertificatesAreToldBeforeTheyExpire) {
   facts.members[1].reading.certificate_end = kNow + days(29);
   facts.members[2].reading.certificate_end = kNow + days(2);
   facts.own_certificates = {{"/c.pem", kNow - days(1)}};
-  EXPECT_THAT(Found(facts), ElementsAre("critical certificate m3", "critical certificate kvorumctl",
-                                        "warning certificate m2"));
+  EXPECT_THAT(FindingsOf(facts),
+              ElementsAre("critical certificate m3", "critical certificate kvorumctl",
+                          "warning certificate m2"));
 }
 
 TEST(ClockAheadTest, OnlyWhatIsCertainCounts) {

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::string_literals;
 
-std::string ErrorOf(std::string_view text) {
+std::string ExportErrorOf(std::string_view text) {
   const auto line = ReadExportLine(text);
   return line ? "none" : line.error().message;
 }
@@ -48,19 +48,19 @@ TEST(ExportFormatTest, KeyAndValueAreEnough) {
 }
 
 TEST(ExportFormatTest, WhatIsWrongIsNamed) {
-  EXPECT_EQ(ErrorOf(""), "not a JSON object");
-  EXPECT_EQ(ErrorOf("[1]"), "not a JSON object");
-  EXPECT_EQ(ErrorOf(R"({"key":"aw==","value":"dg==")"), "not a JSON object");
-  EXPECT_EQ(ErrorOf(R"({"format":"other"})"), "not an export of this format");
-  EXPECT_EQ(ErrorOf(R"({"key":"aw=="})"), "\"value\" is missing or wrong");
-  EXPECT_EQ(ErrorOf(R"({"key":"aw==","value":"d"})"), "\"value\" is missing or wrong");
-  EXPECT_EQ(ErrorOf(R"({"key":"","value":"dg=="})"), "\"key\" is missing or wrong");
-  EXPECT_EQ(ErrorOf(R"({"key":7,"value":"dg=="})"), "\"key\" is missing or wrong");
-  EXPECT_EQ(ErrorOf(R"({"key":"aw==","value":"dg==","lease":"xyz"})"),
+  EXPECT_EQ(ExportErrorOf(""), "not a JSON object");
+  EXPECT_EQ(ExportErrorOf("[1]"), "not a JSON object");
+  EXPECT_EQ(ExportErrorOf(R"({"key":"aw==","value":"dg==")"), "not a JSON object");
+  EXPECT_EQ(ExportErrorOf(R"({"format":"other"})"), "not an export of this format");
+  EXPECT_EQ(ExportErrorOf(R"({"key":"aw=="})"), "\"value\" is missing or wrong");
+  EXPECT_EQ(ExportErrorOf(R"({"key":"aw==","value":"d"})"), "\"value\" is missing or wrong");
+  EXPECT_EQ(ExportErrorOf(R"({"key":"","value":"dg=="})"), "\"key\" is missing or wrong");
+  EXPECT_EQ(ExportErrorOf(R"({"key":7,"value":"dg=="})"), "\"key\" is missing or wrong");
+  EXPECT_EQ(ExportErrorOf(R"({"key":"aw==","value":"dg==","lease":"xyz"})"),
             "\"lease\" is missing or wrong");
-  EXPECT_EQ(ErrorOf(R"({"key":"aw==","value":"dg==","version":"2"})"),
+  EXPECT_EQ(ExportErrorOf(R"({"key":"aw==","value":"dg==","version":"2"})"),
             "\"version\" is missing or wrong");
-  EXPECT_EQ(ErrorOf(R"({"end":true})"), "\"keys\" is missing or wrong");
+  EXPECT_EQ(ExportErrorOf(R"({"end":true})"), "\"keys\" is missing or wrong");
 }
 
 }  // namespace

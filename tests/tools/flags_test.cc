@@ -31,7 +31,7 @@ std::vector<std::string> Parse(FlagSet& flags, std::vector<std::string> line) {
   return args ? *args : std::vector<std::string>{"error: " + args.error().message};
 }
 
-std::string ErrorOf(std::vector<std::string> line) {
+std::string FlagErrorOf(std::vector<std::string> line) {
   FlagSet flags = SomeFlags();
   const auto args = flags.Parse(line);
   return args ? "none" : args.error().message;
@@ -121,25 +121,25 @@ TEST(FlagsTest, NumbersMayNameTheirBase) {
 }
 
 TEST(FlagsTest, ErrorsSayWhatIsWrong) {
-  EXPECT_EQ(ErrorOf({"--foo"}), "unknown flag: --foo");
-  EXPECT_EQ(ErrorOf({"--foo=1"}), "unknown flag: --foo");
-  EXPECT_EQ(ErrorOf({"-vx"}), "unknown shorthand flag: 'x' in -x");
-  EXPECT_EQ(ErrorOf({"--limit"}), "flag needs an argument: --limit");
-  EXPECT_EQ(ErrorOf({"-w"}), "flag needs an argument: 'w' in -w");
-  EXPECT_EQ(ErrorOf({"---"}), "bad flag syntax: ---");
-  EXPECT_EQ(ErrorOf({"--=1"}), "bad flag syntax: --=1");
-  EXPECT_EQ(ErrorOf({"--limit=x"}),
+  EXPECT_EQ(FlagErrorOf({"--foo"}), "unknown flag: --foo");
+  EXPECT_EQ(FlagErrorOf({"--foo=1"}), "unknown flag: --foo");
+  EXPECT_EQ(FlagErrorOf({"-vx"}), "unknown shorthand flag: 'x' in -x");
+  EXPECT_EQ(FlagErrorOf({"--limit"}), "flag needs an argument: --limit");
+  EXPECT_EQ(FlagErrorOf({"-w"}), "flag needs an argument: 'w' in -w");
+  EXPECT_EQ(FlagErrorOf({"---"}), "bad flag syntax: ---");
+  EXPECT_EQ(FlagErrorOf({"--=1"}), "bad flag syntax: --=1");
+  EXPECT_EQ(FlagErrorOf({"--limit=x"}),
             "invalid argument \"x\" for \"--limit\" flag: strconv.ParseInt: parsing \"x\": invalid "
             "syntax");
-  EXPECT_EQ(ErrorOf({"--limit=99999999999999999999"}),
+  EXPECT_EQ(FlagErrorOf({"--limit=99999999999999999999"}),
             "invalid argument \"99999999999999999999\" for \"--limit\" flag: strconv.ParseInt: "
             "parsing \"99999999999999999999\": value out of range");
-  EXPECT_EQ(ErrorOf({"-v=maybe"}),
+  EXPECT_EQ(FlagErrorOf({"-v=maybe"}),
             "invalid argument \"maybe\" for \"-v, --verbose\" flag: strconv.ParseBool: parsing "
             "\"maybe\": invalid syntax");
-  EXPECT_EQ(ErrorOf({"--timeout=5"}),
+  EXPECT_EQ(FlagErrorOf({"--timeout=5"}),
             "invalid argument \"5\" for \"--timeout\" flag: time: missing unit in duration \"5\"");
-  EXPECT_EQ(ErrorOf({"--endpoints=a\"b"}),
+  EXPECT_EQ(FlagErrorOf({"--endpoints=a\"b"}),
             "invalid argument \"a\\\"b\" for \"--endpoints\" flag: parse error on line 1, column "
             "2: bare \" in non-quoted-field");
 }

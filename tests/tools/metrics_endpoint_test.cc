@@ -16,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::string Get(const std::string& address, const std::string& request) {
+std::string AnswerTo(const std::string& address, const std::string& request) {
   const rpc::WaitLimit limit(SystemClock().Now() + std::chrono::seconds(30));
   const std::size_t colon = address.rfind(':');
   auto socket = rpc::ClientSocket::Dial({.host = address.substr(0, colon),
@@ -40,12 +40,12 @@ TEST(MetricsEndpointTest, TheMetricsAreAPageAndNothingElseIs) {
   const auto relists = metrics.Get(sync::CounterName::kSourceRelists, {"compacted"});
   relists->Add(3);
   const auto endpoint = MetricsEndpoint::Open("127.0.0.1:0", metrics).value();
-  const std::string page = Get(endpoint->address(), "GET /metrics");
+  const std::string page = AnswerTo(endpoint->address(), "GET /metrics");
   EXPECT_THAT(page, StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(page, HasSubstr("text/plain; version=0.0.4"));
   EXPECT_THAT(page, HasSubstr("\nkvsync_source_relists_total{reason=\"compacted\"} 3\n"));
-  EXPECT_THAT(Get(endpoint->address(), "GET /other"), StartsWith("HTTP/1.1 404"));
-  EXPECT_THAT(Get(endpoint->address(), "POST /metrics"), StartsWith("HTTP/1.1 405"));
+  EXPECT_THAT(AnswerTo(endpoint->address(), "GET /other"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(AnswerTo(endpoint->address(), "POST /metrics"), StartsWith("HTTP/1.1 405"));
 }
 
 TEST(MetricsEndpointTest, AddressesThatAreNoneAreNamed) {

@@ -30,14 +30,15 @@ MemberReading Reading(std::uint64_t id, std::uint64_t index, std::string_view pa
   return reading;
 }
 
-constexpr std::string_view kBefore =
+constexpr std::string_view kPageBefore =
     R"(grpc_server_handled_total{grpc_code="OK",grpc_method="Put"} 10
 grpc_server_handled_total{grpc_code="OK",grpc_method="Range"} 5
 etcd_disk_wal_fsync_duration_seconds_bucket{le="0.001"} 10
 etcd_disk_wal_fsync_duration_seconds_bucket{le="0.002"} 10
 etcd_disk_wal_fsync_duration_seconds_bucket{le="+Inf"} 10
 )";
-constexpr std::string_view kNow = R"(grpc_server_handled_total{grpc_code="OK",grpc_method="Put"} 30
+constexpr std::string_view kPageNow =
+    R"(grpc_server_handled_total{grpc_code="OK",grpc_method="Put"} 30
 grpc_server_handled_total{grpc_code="OK",grpc_method="Txn"} 2
 grpc_server_handled_total{grpc_code="OK",grpc_method="Range"} 5
 etcd_disk_wal_fsync_duration_seconds_bucket{le="0.001"} 10
@@ -49,9 +50,9 @@ etcd_debugging_mvcc_watcher_total 3
 TopFrame Frame() {
   TopReading before{.at = std::chrono::steady_clock::time_point(1s)};
   TopReading now{.list = {.cluster = 255}, .at = std::chrono::steady_clock::time_point(3s)};
-  before.members = {Reading(1, 100, kBefore), Reading(2, 90, kBefore)};
-  now.members = {Reading(1, 120, kNow),
-                 Reading(2, 110, kNow),
+  before.members = {Reading(1, 100, kPageBefore), Reading(2, 90, kPageBefore)};
+  now.members = {Reading(1, 120, kPageNow),
+                 Reading(2, 110, kPageNow),
                  {.member = {.id = 3, .name = "m3", .endpoint = "e:3"}, .unreachable = "refused"}};
   return MakeFrame(now, before);
 }
@@ -79,7 +80,7 @@ TEST(TopFrameTest, RatesAreThoseOfTheInterval) {
 
 TEST(TopFrameTest, TheFirstReadingHasNoRates) {
   TopReading now{.at = std::chrono::steady_clock::time_point(3s)};
-  now.members = {Reading(1, 120, kNow)};
+  now.members = {Reading(1, 120, kPageNow)};
   const TopFrame frame = MakeFrame(now, {});
   EXPECT_EQ(frame.revisions, std::nullopt);
   EXPECT_EQ(frame.members[0].puts, std::nullopt);

@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/file_system.h"
+#include "tests/tools/run_line.h"
 #include "tools/utl_commands.h"
 
 namespace kvorum::utl {
@@ -20,23 +20,12 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-struct Ended {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-Ended RunLine(const std::vector<std::string>& line) {
-  std::istringstream in;
-  std::ostringstream out;
-  std::ostringstream err;
-  ctl::World world{.in = in, .out = out, .err = err, .environment = {}};
-  const int code = ctl::Execute(KvorumutlCommand(), line, world);
-  return {.code = code, .out = out.str(), .err = err.str()};
+ctl::Ended RunUtl(const std::vector<std::string>& line) {
+  return ctl::RunLine(KvorumutlCommand(), line);
 }
 
 TEST(UtlCommandTest, HelpIsTheUsageAlone) {
-  const Ended ended = RunLine({"--help"});
+  const ctl::Ended ended = RunUtl({"--help"});
   EXPECT_EQ(ended.code, 0);
   EXPECT_THAT(ended.out, StartsWith("Usage:\n  kvorumutl [command]\n\nAvailable Commands:\n"));
   EXPECT_THAT(ended.out, HasSubstr("\n  completion  Generate completion script\n"));
@@ -48,17 +37,17 @@ TEST(UtlCommandTest, HelpIsTheUsageAlone) {
                 "simple, table) (default \"simple\")\n\n"
                 "Use \"kvorumutl [command] --help\" for more information about a "
                 "command.\n"));
-  EXPECT_EQ(RunLine({}).out, ended.out);
-  EXPECT_EQ(RunLine({"help"}).out, ended.out);
+  EXPECT_EQ(RunUtl({}).out, ended.out);
+  EXPECT_EQ(RunUtl({"help"}).out, ended.out);
 }
 
 TEST(UtlCommandTest, ItsVersionIsTheOneOfTheApi) {
-  EXPECT_THAT(RunLine({"version", "-w", "nonsense"}).out,
+  EXPECT_THAT(RunUtl({"version", "-w", "nonsense"}).out,
               StartsWith("etcdutl version: 3.7.1\nAPI version: 3.7\nkvorumutl version: "));
 }
 
 TEST(UtlCommandTest, AnUnknownCommandIsRefused) {
-  const Ended ended = RunLine({"frobnicate"});
+  const ctl::Ended ended = RunUtl({"frobnicate"});
   EXPECT_EQ(ended.code, 1);
   EXPECT_EQ(ended.err,
             "Error: unknown command \"frobnicate\" for \"kvorumutl\"\n"
@@ -67,7 +56,7 @@ TEST(UtlCommandTest, AnUnknownCommandIsRefused) {
 
 TEST(UtlCommandTest, ErrorsOfDirectoriesAreInPlainWords) {
   for (const char* command : {"adopt", "release", "verify"}) {
-    const Ended ended = RunLine({command, "--data-dir", "/dev/null/nothing"});
+    const ctl::Ended ended = RunUtl({command, "--data-dir", "/dev/null/nothing"});
     EXPECT_EQ(ended.code, 1) << command;
     EXPECT_EQ(ended.err, "Error: there is no member in /dev/null/nothing\n") << command;
   }
@@ -87,12 +76,12 @@ TEST(UtlCommandTest, ADirectoryInUseIsNeitherDefragmentedNorMigrated) {
          {std::vector<std::string>{"defrag"}, {"migrate", "--target-version", "3.6"}}) {
       std::vector<std::string> words = line;
       words.insert(words.end(), {"--data-dir", dir, "--timeout", "10ms"});
-      const Ended ended = RunLine(words);
+      const ctl::Ended ended = RunUtl(words);
       EXPECT_EQ(ended.code, 1);
       EXPECT_THAT(ended.err, HasSubstr(dir + " is in use by another process")) << line.front();
     }
   }
-  EXPECT_EQ(RunLine({"defrag", "--data-dir", dir}).code, 1) << "the page is all there is";
+  EXPECT_EQ(RunUtl({"defrag", "--data-dir", dir}).code, 1) << "the page is all there is";
   EXPECT_FALSE(std::filesystem::exists(dir + "/member/lock"))
       << "etcd's directory has no such file";
   std::filesystem::remove_all(dir);
@@ -119,7 +108,7 @@ TEST(UtlCommandTest, PipesAndFoldersAreRefused) {
         {"defrag", "--data-dir", dir},
         {"migrate", "--data-dir", dir, "--target-version", "3.6"}};
     for (const auto& line : lines) {
-      const Ended ended = RunLine(line);
+      const ctl::Ended ended = RunUtl(line);
       EXPECT_EQ(ended.code, 1) << line[0] << ' ' << line[1];
       EXPECT_THAT(ended.err, HasSubstr(why)) << line[0] << ' ' << line[1];
     }
@@ -129,7 +118,7 @@ TEST(UtlCommandTest, PipesAndFoldersAreRefused) {
   std::filesystem::remove(database);
   ASSERT_EQ(::mkdir(database.c_str(), 0700), 0);
   expect_refusals("");
-  EXPECT_THAT(RunLine({"verify", "--data-dir", dir}).err, HasSubstr("db: Is a directory"));
+  EXPECT_THAT(RunUtl({"verify", "--data-dir", dir}).err, HasSubstr("db: Is a directory"));
   std::filesystem::remove_all(dir);
 }
 
@@ -140,7 +129,7 @@ TEST(UtlCommandTest, AMissingFolderForTemporaryFilesIsAnError) {
   const char* before = std::getenv("TMPDIR");
   const std::string kept = before == nullptr ? "" : before;
   ::setenv("TMPDIR", (dir + "/absent").c_str(), 1);
-  const Ended ended = RunLine({"snapshot", "status", dir + "/s.gz"});
+  const ctl::Ended ended = RunUtl({"snapshot", "status", dir + "/s.gz"});
   if (before == nullptr) {
     ::unsetenv("TMPDIR");
   } else {
@@ -153,15 +142,15 @@ TEST(UtlCommandTest, AMissingFolderForTemporaryFilesIsAnError) {
 
 TEST(UtlCommandTest, CompletionScriptsBearTheProgramsName) {
   for (const char* shell : {"bash", "zsh", "fish", "powershell"}) {
-    const std::string script = RunLine({"completion", shell}).out;
+    const std::string script = RunUtl({"completion", shell}).out;
     EXPECT_THAT(script, HasSubstr("kvorumutl")) << shell;
     EXPECT_THAT(script, testing::Not(HasSubstr("kvorumctl"))) << shell;
   }
-  EXPECT_THAT(RunLine({"__complete", "--", "vers"}).out, StartsWith("version\t"));
+  EXPECT_THAT(RunUtl({"__complete", "--", "vers"}).out, StartsWith("version\t"));
 }
 
 TEST(UtlCommandTest, TheManualPageListsCommandsAndFlags) {
-  const std::string page = RunLine({"__man"}).out;
+  const std::string page = RunUtl({"__man"}).out;
   EXPECT_THAT(page, StartsWith(".TH KVORUMUTL 1 "));
   EXPECT_THAT(page, HasSubstr("\n.SH \"Commands\"\n"));
   EXPECT_THAT(page, HasSubstr("\n.SS version\n"));

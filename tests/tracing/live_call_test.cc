@@ -10,27 +10,16 @@
 #include <vector>
 
 #include "base/api_errors.h"
-#include "proto/wire.h"
 #include "rpc/grpc_protocol.h"
 #include "server/tracing/traced_router.h"
 #include "server/tracing/traced_stream.h"
+#include "tests/tracing/message_fields.h"
 
 namespace kvorum::server::tracing {
 namespace {
 
 constexpr std::string_view kSampled = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 constexpr std::string_view kUnsampled = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
-
-std::string Number(std::uint32_t field, std::int64_t value) {
-  std::string out;
-  wire::AppendUintAlways(out, field, static_cast<std::uint64_t>(value));
-  return out;
-}
-std::string Bytes(std::uint32_t field, std::string_view value) {
-  std::string out;
-  wire::AppendBytesAlways(out, field, value);
-  return out;
-}
 
 class KeptSpans final : public SpanSink {
  public:

@@ -6,23 +6,12 @@
 #include <string>
 
 #include "base/api_errors.h"
-#include "proto/wire.h"
+#include "tests/tracing/message_fields.h"
 
 namespace kvorum::server::tracing {
 namespace {
 
 constexpr std::size_t kMaxTxnOps = 128;
-
-std::string Bytes(std::uint32_t field, std::string_view value) {
-  std::string out;
-  wire::AppendBytesAlways(out, field, value);
-  return out;
-}
-std::string Number(std::uint32_t field, std::int64_t value) {
-  std::string out;
-  wire::AppendUintAlways(out, field, static_cast<std::uint64_t>(value));
-  return out;
-}
 
 // "name key=value ..." as the table says; empty without a span.
 std::string Describe(std::string_view path, std::string_view request) {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/failpoint.h"
+#include "base/failpoint_control.h"
 #include "tests/wal/log_fixture.h"
 
 namespace kvorum::wal {
@@ -499,7 +499,6 @@ TEST_F(WalTest, AStoppedWriterLeavesNoSpareBehind) {
   EXPECT_FALSE(has_temporary_file());
 }
 
-#ifdef KVORUM_FAILPOINTS
 TEST_F(WalTest, StandsAtTheFailpointsOfTheTools) {
   Create();
   ASSERT_OK(failpoint::Set("walBeforeSync", "print"));
@@ -513,7 +512,6 @@ TEST_F(WalTest, StandsAtTheFailpointsOfTheTools) {
   failpoint::ClearAll();
   EXPECT_FALSE(writer_->Sync().has_value());
 }
-#endif
 
 }  // namespace
 }  // namespace kvorum::wal

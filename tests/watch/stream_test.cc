@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr std::string_view kOpenEnd("\0", 1);
+using mvcc::kOpenEnd;
 
 class StreamTest : public WatchTest {
  protected:

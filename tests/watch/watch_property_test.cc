@@ -18,7 +18,7 @@
 namespace kvorum::watch {
 namespace {
 
-constexpr std::string_view kOpenEnd("\0", 1);
+using mvcc::kOpenEnd;
 
 struct Expectation {
   std::string key;

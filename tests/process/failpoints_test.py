@@ -1,0 +1,86 @@
+"""Failpoints as a user meets them: kvorum-failpoints can be stopped from outside, the server that is shipped can't."""
+
+import http.client
+import os
+import pathlib
+import socket
+import time
+import unittest
+
+import ports
+import server
+
+FOLDER = pathlib.Path(os.environ["KVORUM_BIN_DIR"])
+
+
+class FailpointsTest(unittest.TestCase):
+    def setUp(self):
+        self.member = server.Server()
+        self.addCleanup(self.member.close)
+        self.control = ports.free_port()
+        self.member.environment |= {"GOFAIL_HTTP": f"127.0.0.1:{self.control}",
+                                    "GOFAIL_FAILPOINTS": "beforeCheckpointInLeaseRenew=sleep(1)"}
+
+    def ask(self, method, path, body=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.control, timeout=10)
+        self.addCleanup(connection.close)
+        connection.request(method, path, body)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+    def put(self):
+        with self.member.channel() as channel:
+            server.put(server.kv(channel), b"key", b"value")
+
+    def test_the_server_that_is_shipped_has_no_control(self):
+        self.member.environment["GOFAIL_FAILPOINTS"] = "walBeforeSync=panic"
+        self.member.start()
+        self.put()
+        with self.assertRaises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", self.control), timeout=10)
+
+    def test_nothing_of_the_control_is_in_the_programs_that_are_shipped(self):
+        for name in ("kvorum", "kvorumctl", "kvorumutl"):
+            self.assertNotIn(b"GOFAIL_", (FOLDER / name).read_bytes(), name)
+        self.assertIn(b"GOFAIL_HTTP", (FOLDER / "kvorum-failpoints").read_bytes())
+
+    def test_points_are_set_by_the_environment_and_over_http(self):
+        self.member.binary = str(FOLDER / "kvorum-failpoints")
+        self.member.start()
+        self.assertEqual(self.ask("GET", "/beforeCheckpointInLeaseRenew"), (200, "sleep(1)\n"))
+        self.assertEqual(self.ask("PUT", "/walBeforeSync", "print")[0], 204)
+        self.put()
+        self.assertGreaterEqual(int(self.ask("GET", "/walBeforeSync/count")[1]), 1)
+        self.assertEqual(self.ask("PUT", "/noSuchPoint", "print")[0], 404)
+
+    def test_a_sleeping_apply_holds_up_neither_the_control_nor_other_calls(self):
+        self.member.binary = str(FOLDER / "kvorum-failpoints")
+        self.member.start()
+        self.put()
+        self.assertEqual(self.ask("PUT", "/beforeApplyOneEntryNormal", "sleep(3000)")[0], 204)
+        with self.member.channel() as channel:
+            stub = server.kv(channel)
+            slow = stub.Put.future(server.rpc_pb2.PutRequest(key=b"key", value=b"later"), timeout=30)
+            end = time.monotonic() + 30
+            while self.ask("GET", "/beforeApplyOneEntryNormal/count")[1].strip() == "0":
+                self.assertLess(time.monotonic(), end)
+            self.assertEqual(server.get(stub, b"key", serializable=True).kvs[0].value, b"value")
+            self.assertFalse(slow.done())
+            self.assertEqual(self.ask("DELETE", "/beforeApplyOneEntryNormal")[0], 204)
+            slow.result()
+
+    def test_a_panic_ends_the_process(self):
+        self.member.binary = str(FOLDER / "kvorum-failpoints")
+        self.member.start()
+        self.assertEqual(self.ask("PUT", "/walBeforeSync", "panic")[0], 204)
+        with self.assertRaises(server.grpc.RpcError):
+            self.put()
+        self.assertEqual(self.member.process.wait(30), -6)
+        self.assertIn(b"failpoint panic", self.member.log())
+        self.member.environment["GOFAIL_FAILPOINTS"] = ""
+        self.member.start()
+        self.put()
+
+
+if __name__ == "__main__":
+    unittest.main()

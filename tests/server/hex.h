@@ -1,0 +1,19 @@
+// Bytes as tests that pin them have them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace kvorum::server {
+
+inline std::string Hex(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string hex;
+  for (const char c : bytes) {
+    hex += kDigits[static_cast<unsigned char>(c) >> 4];
+    hex += kDigits[static_cast<unsigned char>(c) & 0xf];
+  }
+  return hex;
+}
+
+}  // namespace kvorum::server
