@@ -1,10 +1,10 @@
 # The commands of a working day; `make help` lists them. The work is in scripts/.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build man install deb run cluster test test-tsan test-clients fuzz lint format bench clean
+.PHONY: help setup build man install deb run cluster test test-sanitizers test-tsan test-clients fuzz lint format bench clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing (Debian packages, the peer etcds and the Node client in build/)
 	@scripts/setup
@@ -37,11 +37,15 @@ run: ## build the server, serve one node on 2379/2380 in the foreground; kvorumc
 cluster: build ## build, then serve 3 members (N=5: five) on 2379, 22379, 32379... and show them live
 	@scripts/cluster $(or $(N),3)
 
-test: ## every test: units under address+undefined sanitizers, processes on the release build
-	@scripts/setup build test fuzz
+test: ## every test, on the build that `make run` and `make build` make too
+	@scripts/setup --packages build test
 	@scripts/test
 
-test-tsan: ## the unit, property and fault tests under the thread sanitizer
+test-sanitizers: ## units and models under address+undefined sanitizers, and seconds of each fuzz target
+	@scripts/setup build fuzz
+	@scripts/test sanitize
+
+test-tsan: ## units and models under the thread sanitizer
 	@scripts/setup build
 	@scripts/test tsan
 
