@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/executor.h"
+#include "base/task.h"
 
 namespace kvorum {
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/crc32c.h"
+#include "base/executor.h"
 #include "wal/wal.h"
 
 namespace kvorum::wal {

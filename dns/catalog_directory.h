@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "base/executor.h"
+#include "base/task.h"
 #include "dns/directory.h"
 #include "sync/metrics.h"
 #include "sync/store.h"

@@ -21,7 +21,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/executor.h"
+#include "base/task.h"
 #include "mvcc/backend.h"
 #include "mvcc/write_buffer.h"
 

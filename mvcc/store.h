@@ -30,7 +30,7 @@
 #include "base/api_errors.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/executor.h"
+#include "base/task.h"
 #include "mvcc/backend.h"
 #include "mvcc/backend_sizes.h"
 #include "mvcc/committer.h"

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/executor.h"
+#include "base/task.h"
 #include "rpc/mailbox.h"
 #include "rpc/timer_heap.h"
 

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-#include "base/executor.h"
+#include "base/task.h"
 
 namespace kvorum::rpc {
 

@@ -37,7 +37,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/executor.h"
+#include "base/task.h"
 
 struct ssl_st;
 

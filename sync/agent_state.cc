@@ -1,6 +1,7 @@
 #include "sync/agent_state.h"
 
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "sync/json_bytes.h"

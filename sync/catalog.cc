@@ -1,6 +1,7 @@
 #include "sync/catalog.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "sync/json_bytes.h"
 

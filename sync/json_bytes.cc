@@ -1,5 +1,7 @@
 #include "sync/json_bytes.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/base64.h"
 #include "base/utf8.h"
 #include "sync/json_depth.h"

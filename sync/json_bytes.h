@@ -1,8 +1,11 @@
 // Bytes as members of a JSON object: as text where they are UTF-8, else in base64 under another
 // name, so that what people write stays readable.
+//
+// Json is declared here, and complete where <nlohmann/json.hpp> is included.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 

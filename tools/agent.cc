@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "sync/state_file.h"

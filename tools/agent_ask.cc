@@ -3,6 +3,7 @@
 #include <charconv>
 #include <istream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 #include <string>

@@ -1,5 +1,7 @@
 #include "tools/catalog_rows.h"
 
+#include <nlohmann/json.hpp>
+
 #include "sync/entry.h"
 #include "tools/json.h"
 

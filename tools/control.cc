@@ -1,5 +1,6 @@
 #include "tools/control.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "sync/json_depth.h"
@@ -20,6 +21,8 @@ ControlReply::~ControlReply() {
 }
 
 bool ControlReply::Item(const sync::Json& item) { return sink_->Write(Line("item", item)); }
+
+void ControlReply::Ok() { Ok(sync::Json::object()); }
 
 void ControlReply::Ok(const sync::Json& value) {
   const auto sink = std::exchange(sink_, nullptr);

@@ -60,7 +60,8 @@ class ControlReply {
   bool Item(const sync::Json& item);
   // Exactly one of these, once. `items` is called on the socket's thread while the client reads,
   // and never once the server is destroyed: it must own what it reads, and not wait.
-  void Ok(const sync::Json& value = sync::Json::object());
+  void Ok();  // with an empty object
+  void Ok(const sync::Json& value);
   void Fail(const std::string& text);
   void Stream(ControlItems items);
 

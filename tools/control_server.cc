@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <future>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 

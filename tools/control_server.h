@@ -13,7 +13,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/executor.h"
+#include "base/task.h"
 #include "tools/control.h"
 
 namespace kvorum::ctl {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/human_bytes.h"
 #include "client/error_text.h"
 #include "tools/replica_state.h"
 #include "tools/table.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "base/executor.h"
+#include "base/task.h"
 #include "dns/catalog_directory.h"
 #include "dns/server.h"
 #include "sync/store.h"

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/api_errors.h"
+#include "base/human_bytes.h"
 #include "client/error_text.h"
 #include "tools/colors.h"
 #include "tools/commands.h"

@@ -5,6 +5,7 @@
 #include <ostream>
 #include <vector>
 
+#include "base/human_bytes.h"
 #include "tools/commands.h"
 #include "tools/display_width.h"
 #include "tools/json.h"

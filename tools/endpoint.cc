@@ -10,6 +10,8 @@
 #include "client/error_text.h"
 #include "proto/rpc.pb.h"
 #include "tools/commands.h"
+#include "tools/endpoint_answers.h"
+#include "tools/printer.h"
 #include "tools/session.h"
 
 namespace kvorum::ctl {

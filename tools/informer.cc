@@ -1,4 +1,5 @@
 // kvorumctl informer: a cached copy of a prefix, and questions to it.
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "base/base64.h"

@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "tools/json.h"

@@ -19,7 +19,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "base/executor.h"
+#include "base/task.h"
 #include "sync/metrics.h"
 #include "tools/command.h"
 #include "tools/control.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/executor.h"
+#include "base/task.h"
 #include "sync/loop.h"
 #include "sync/source.h"
 #include "sync/store.h"

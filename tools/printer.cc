@@ -2,6 +2,8 @@
 
 #include <ostream>
 
+#include "proto/rpc.pb.h"
+#include "tools/endpoint_answers.h"
 #include "tools/table.h"
 
 namespace kvorum::ctl {
@@ -56,6 +58,62 @@ class TablePrinter final : public Printer {
 };
 
 }  // namespace
+
+// By default an answer is shown whole.
+Outcome<void> Printer::Put(const etcdserverpb::PutResponse& r) { return Whole(r); }
+Outcome<void> Printer::Get(const etcdserverpb::RangeResponse& r) { return Whole(r); }
+Outcome<void> Printer::Delete(const etcdserverpb::DeleteRangeResponse& r) { return Whole(r); }
+Outcome<void> Printer::Txn(const etcdserverpb::TxnResponse& r) { return Whole(r); }
+Outcome<void> Printer::Watch(const etcdserverpb::WatchResponse& r) { return Whole(r); }
+Outcome<void> Printer::LeaseGrant(const etcdserverpb::LeaseGrantResponse& r) { return Whole(r); }
+Outcome<void> Printer::LeaseRevoke(std::int64_t /*lease*/,
+                                   const etcdserverpb::LeaseRevokeResponse& r) {
+  return Whole(r);
+}
+Outcome<void> Printer::LeaseKeepAlive(const etcdserverpb::LeaseKeepAliveResponse& r) {
+  return Whole(r);
+}
+Outcome<void> Printer::LeaseTimeToLive(const etcdserverpb::LeaseTimeToLiveResponse& r,
+                                       bool /*keys*/) {
+  return Whole(r);
+}
+Outcome<void> Printer::LeaseList(const etcdserverpb::LeaseLeasesResponse& r) { return Whole(r); }
+Outcome<void> Printer::Alarm(const etcdserverpb::AlarmResponse& r) { return Whole(r); }
+Outcome<void> Printer::MemberAdd(const etcdserverpb::MemberAddResponse& r) { return Whole(r); }
+Outcome<void> Printer::MemberRemove(std::uint64_t, const etcdserverpb::MemberRemoveResponse& r) {
+  return Whole(r);
+}
+Outcome<void> Printer::MemberUpdate(std::uint64_t, const etcdserverpb::MemberUpdateResponse& r) {
+  return Whole(r);
+}
+Outcome<void> Printer::MemberPromote(std::uint64_t, const etcdserverpb::MemberPromoteResponse& r) {
+  return Whole(r);
+}
+Outcome<void> Printer::MoveLeader(std::uint64_t /*from*/, std::uint64_t /*to*/,
+                                  const etcdserverpb::MoveLeaderResponse& r) {
+  return Whole(r);
+}
+Outcome<void> Printer::Downgrade(const std::string& /*action*/,
+                                 const etcdserverpb::DowngradeResponse& r) {
+  return Whole(r);
+}
+Outcome<void> Printer::MemberList(const etcdserverpb::MemberListResponse& r) { return Whole(r); }
+Outcome<void> Printer::AuthChanged(const std::string& /*sentence*/,
+                                   const etcdserverpb::ResponseHeader&,
+                                   const google::protobuf::Message& response) {
+  return Whole(response);
+}
+Outcome<void> Printer::AuthStatus(const etcdserverpb::AuthStatusResponse& r) { return Whole(r); }
+Outcome<void> Printer::UserGet(const std::string& /*name*/,
+                               const etcdserverpb::AuthUserGetResponse& r) {
+  return Whole(r);
+}
+Outcome<void> Printer::UserList(const etcdserverpb::AuthUserListResponse& r) { return Whole(r); }
+Outcome<void> Printer::RoleGet(const std::string& /*name*/,
+                               const etcdserverpb::AuthRoleGetResponse& r) {
+  return Whole(r);
+}
+Outcome<void> Printer::RoleList(const etcdserverpb::AuthRoleListResponse& r) { return Whole(r); }
 
 bool Printer::Operation(const etcdserverpb::ResponseOp& op) {
   switch (op.response_case()) {

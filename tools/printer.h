@@ -9,8 +9,38 @@
 #include <string_view>
 #include <vector>
 
-#include "proto/rpc.pb.h"
 #include "tools/outcome.h"
+
+namespace etcdserverpb {
+class AlarmResponse;
+class AuthRoleGetResponse;
+class AuthRoleListResponse;
+class AuthStatusResponse;
+class AuthUserGetResponse;
+class AuthUserListResponse;
+class DeleteRangeResponse;
+class DowngradeResponse;
+class LeaseGrantResponse;
+class LeaseKeepAliveResponse;
+class LeaseLeasesResponse;
+class LeaseRevokeResponse;
+class LeaseTimeToLiveResponse;
+class MemberAddResponse;
+class MemberListResponse;
+class MemberPromoteResponse;
+class MemberRemoveResponse;
+class MemberUpdateResponse;
+class MoveLeaderResponse;
+class PutResponse;
+class RangeResponse;
+class ResponseHeader;
+class ResponseOp;
+class TxnResponse;
+class WatchResponse;
+}  // namespace etcdserverpb
+namespace google::protobuf {
+class Message;
+}  // namespace google::protobuf
 
 namespace kvorum::ctl {
 
@@ -21,79 +51,54 @@ struct EndpointHealth {
   std::string error = {};  // empty: healthy
 };
 
-struct EndpointStatus {
-  std::string endpoint;
-  etcdserverpb::StatusResponse status;
-};
-
-struct EndpointHashKV {
-  std::string endpoint;
-  etcdserverpb::HashKVResponse hash;
-};
+// Answers with their endpoints (endpoint_answers.h).
+struct EndpointStatus;
+struct EndpointHashKV;
 
 class Printer {
  public:
   explicit Printer(std::string_view format) : format_(format) {}
   virtual ~Printer() = default;
 
-  virtual Outcome<void> Put(const etcdserverpb::PutResponse& r) { return Whole(r); }
-  virtual Outcome<void> Get(const etcdserverpb::RangeResponse& r) { return Whole(r); }
-  virtual Outcome<void> Delete(const etcdserverpb::DeleteRangeResponse& r) { return Whole(r); }
-  virtual Outcome<void> Txn(const etcdserverpb::TxnResponse& r) { return Whole(r); }
-  virtual Outcome<void> Watch(const etcdserverpb::WatchResponse& r) { return Whole(r); }
-  virtual Outcome<void> LeaseGrant(const etcdserverpb::LeaseGrantResponse& r) { return Whole(r); }
-  virtual Outcome<void> LeaseRevoke(std::int64_t /*lease*/,
-                                    const etcdserverpb::LeaseRevokeResponse& r) {
-    return Whole(r);
-  }
-  virtual Outcome<void> LeaseKeepAlive(const etcdserverpb::LeaseKeepAliveResponse& r) {
-    return Whole(r);
-  }
+  virtual Outcome<void> Put(const etcdserverpb::PutResponse& response);
+  virtual Outcome<void> Get(const etcdserverpb::RangeResponse& response);
+  virtual Outcome<void> Delete(const etcdserverpb::DeleteRangeResponse& response);
+  virtual Outcome<void> Txn(const etcdserverpb::TxnResponse& response);
+  virtual Outcome<void> Watch(const etcdserverpb::WatchResponse& response);
+  virtual Outcome<void> LeaseGrant(const etcdserverpb::LeaseGrantResponse& response);
+  virtual Outcome<void> LeaseRevoke(std::int64_t lease,
+                                    const etcdserverpb::LeaseRevokeResponse& response);
+  virtual Outcome<void> LeaseKeepAlive(const etcdserverpb::LeaseKeepAliveResponse& response);
   // `keys`: the keys were requested.
-  virtual Outcome<void> LeaseTimeToLive(const etcdserverpb::LeaseTimeToLiveResponse& r,
-                                        bool /*keys*/) {
-    return Whole(r);
-  }
-  virtual Outcome<void> LeaseList(const etcdserverpb::LeaseLeasesResponse& r) { return Whole(r); }
-  virtual Outcome<void> Alarm(const etcdserverpb::AlarmResponse& r) { return Whole(r); }
-  virtual Outcome<void> MemberAdd(const etcdserverpb::MemberAddResponse& r) { return Whole(r); }
+  virtual Outcome<void> LeaseTimeToLive(const etcdserverpb::LeaseTimeToLiveResponse& response,
+                                        bool keys);
+  virtual Outcome<void> LeaseList(const etcdserverpb::LeaseLeasesResponse& response);
+  virtual Outcome<void> Alarm(const etcdserverpb::AlarmResponse& response);
+  virtual Outcome<void> MemberAdd(const etcdserverpb::MemberAddResponse& response);
   // These take the requested id: the answers do not contain it.
-  virtual Outcome<void> MemberRemove(std::uint64_t, const etcdserverpb::MemberRemoveResponse& r) {
-    return Whole(r);
-  }
-  virtual Outcome<void> MemberUpdate(std::uint64_t, const etcdserverpb::MemberUpdateResponse& r) {
-    return Whole(r);
-  }
-  virtual Outcome<void> MemberPromote(std::uint64_t, const etcdserverpb::MemberPromoteResponse& r) {
-    return Whole(r);
-  }
-  virtual Outcome<void> MoveLeader(std::uint64_t /*from*/, std::uint64_t /*to*/,
-                                   const etcdserverpb::MoveLeaderResponse& r) {
-    return Whole(r);
-  }
+  virtual Outcome<void> MemberRemove(std::uint64_t,
+                                     const etcdserverpb::MemberRemoveResponse& response);
+  virtual Outcome<void> MemberUpdate(std::uint64_t,
+                                     const etcdserverpb::MemberUpdateResponse& response);
+  virtual Outcome<void> MemberPromote(std::uint64_t,
+                                      const etcdserverpb::MemberPromoteResponse& response);
+  virtual Outcome<void> MoveLeader(std::uint64_t from, std::uint64_t to,
+                                   const etcdserverpb::MoveLeaderResponse& response);
   // `action` is validate, enable or cancel.
-  virtual Outcome<void> Downgrade(const std::string& /*action*/,
-                                  const etcdserverpb::DowngradeResponse& r) {
-    return Whole(r);
-  }
-  virtual Outcome<void> MemberList(const etcdserverpb::MemberListResponse& r) { return Whole(r); }
+  virtual Outcome<void> Downgrade(const std::string& action,
+                                  const etcdserverpb::DowngradeResponse& response);
+  virtual Outcome<void> MemberList(const etcdserverpb::MemberListResponse& response);
   // `sentence` describes the change for a person.
-  virtual Outcome<void> AuthChanged(const std::string& /*sentence*/,
+  virtual Outcome<void> AuthChanged(const std::string& sentence,
                                     const etcdserverpb::ResponseHeader&,
-                                    const google::protobuf::Message& response) {
-    return Whole(response);
-  }
-  virtual Outcome<void> AuthStatus(const etcdserverpb::AuthStatusResponse& r) { return Whole(r); }
-  virtual Outcome<void> UserGet(const std::string& /*name*/,
-                                const etcdserverpb::AuthUserGetResponse& r) {
-    return Whole(r);
-  }
-  virtual Outcome<void> UserList(const etcdserverpb::AuthUserListResponse& r) { return Whole(r); }
-  virtual Outcome<void> RoleGet(const std::string& /*name*/,
-                                const etcdserverpb::AuthRoleGetResponse& r) {
-    return Whole(r);
-  }
-  virtual Outcome<void> RoleList(const etcdserverpb::AuthRoleListResponse& r) { return Whole(r); }
+                                    const google::protobuf::Message& response);
+  virtual Outcome<void> AuthStatus(const etcdserverpb::AuthStatusResponse& response);
+  virtual Outcome<void> UserGet(const std::string& name,
+                                const etcdserverpb::AuthUserGetResponse& response);
+  virtual Outcome<void> UserList(const etcdserverpb::AuthUserListResponse& response);
+  virtual Outcome<void> RoleGet(const std::string& name,
+                                const etcdserverpb::AuthRoleGetResponse& response);
+  virtual Outcome<void> RoleList(const etcdserverpb::AuthRoleListResponse& response);
   virtual Outcome<void> Health(const std::vector<EndpointHealth>&) { return Refuse(); }
   virtual Outcome<void> Status(const std::vector<EndpointStatus>&) { return Refuse(); }
   virtual Outcome<void> HashKV(const std::vector<EndpointHashKV>&) { return Refuse(); }

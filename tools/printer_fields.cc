@@ -4,6 +4,8 @@
 #include <ostream>
 
 #include "base/go_quote.h"
+#include "proto/rpc.pb.h"
+#include "tools/endpoint_answers.h"
 #include "tools/printer.h"
 #include "tools/table.h"
 

@@ -2,6 +2,8 @@
 
 #include <ostream>
 
+#include "proto/rpc.pb.h"
+#include "tools/endpoint_answers.h"
 #include "tools/json.h"
 #include "tools/printer.h"
 

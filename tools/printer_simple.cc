@@ -3,6 +3,8 @@
 #include <ostream>
 
 #include "base/key_range.h"
+#include "proto/rpc.pb.h"
+#include "tools/endpoint_answers.h"
 #include "tools/kv_requests.h"
 #include "tools/printer.h"
 #include "tools/table.h"

@@ -5,6 +5,7 @@
 
 #include "base/duration_text.h"
 #include "client/client.h"
+#include "proto/rpc.pb.h"
 #include "tools/commands.h"
 #include "tools/session.h"
 

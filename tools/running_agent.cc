@@ -5,6 +5,7 @@
 #include <functional>
 #include <future>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace kvorum::ctl {

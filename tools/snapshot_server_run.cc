@@ -1,6 +1,7 @@
 // kvorumctl snapshot-server run: a control plane over prefixes of the store.
 #include <map>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/executor.h"

@@ -1,4 +1,5 @@
 // kvorumctl snapshot-server status: how a running server's subscribers are.
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "tools/control_client.h"

@@ -1,6 +1,7 @@
 #include "tools/snapshot_status.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "tools/snapshot_events.h"
 

@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/human_bytes.h"
 #include "base/letter_case.h"
 #include "base/words.h"
+#include "proto/rpc.pb.h"
 #include "tools/display_width.h"
+#include "tools/endpoint_answers.h"
+#include "tools/printer.h"
 
 namespace kvorum::ctl {
 namespace {

@@ -2,12 +2,18 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "base/human_bytes.h"
-#include "tools/printer.h"
+namespace etcdserverpb {
+class MemberListResponse;
+}  // namespace etcdserverpb
 
 namespace kvorum::ctl {
+
+struct EndpointHashKV;
+struct EndpointHealth;
+struct EndpointStatus;
 
 struct Table {
   std::vector<std::string> header;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/human_bytes.h"
 #include "tools/display_width.h"
 #include "tools/json.h"
 #include "tools/key_groups.h"

@@ -9,6 +9,7 @@
 #include "base/api_errors.h"
 #include "base/go_quote.h"
 #include "client/error_text.h"
+#include "proto/rpc.pb.h"
 #include "tools/commands.h"
 #include "tools/run_program.h"
 #include "tools/session.h"

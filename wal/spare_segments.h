@@ -13,8 +13,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/executor.h"
 #include "base/file_system.h"
+#include "base/task.h"
 
 namespace kvorum::wal {
 

@@ -26,9 +26,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/executor.h"
 #include "base/file_system.h"
 #include "base/metric.h"
+#include "base/task.h"
 #include "proto/raft_types.h"
 #include "wal/batch.h"
 #include "wal/marker.h"

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/executor.h"
 #include "base/inbox.h"
+#include "base/task.h"
 #include "mvcc/store.h"
 #include "watch/body.h"
 #include "watch/range_index.h"

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/executor.h"
+#include "base/task.h"
 #include "base/thread_cells.h"
 #include "mvcc/publish_listener.h"
 #include "mvcc/store.h"

@@ -20,8 +20,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/executor.h"
 #include "base/rng.h"
+#include "base/task.h"
 #include "mvcc/store.h"
 #include "watch/batch_matches.h"
 #include "watch/body.h"

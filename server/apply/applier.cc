@@ -6,6 +6,7 @@
 #include "base/logging.h"
 #include "mvcc/bucket.h"
 #include "rpc/grpc_protocol.h"
+#include "server/apply/auth_applier.h"
 #include "server/messages/conf_state_json.h"
 #include "server/messages/entry_kinds.h"
 #include "server/messages/inner_text.h"

@@ -21,13 +21,12 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/executor.h"
+#include "base/task.h"
 #include "mvcc/answer_room.h"
 #include "mvcc/store.h"
 #include "proto/raft_types.h"
 #include "server/apply/apply_result.h"
 #include "server/apply/apply_times.h"
-#include "server/apply/auth_applier.h"
 #include "server/apply/committed_request.h"
 #include "server/apply/wait_table.h"
 #include "server/state/alarms.h"
@@ -38,6 +37,7 @@
 
 namespace kvorum::server {
 
+class AuthApplier;
 struct AlarmRequest;
 struct CompactionRequest;
 struct LeaseCheckpoint;

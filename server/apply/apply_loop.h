@@ -16,8 +16,8 @@
 #include <span>
 #include <vector>
 
-#include "base/executor.h"
 #include "base/inbox.h"
+#include "base/task.h"
 #include "mvcc/store.h"
 #include "proto/raft_types.h"
 #include "server/apply/applied_reads.h"

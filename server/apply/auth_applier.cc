@@ -2,9 +2,12 @@
 
 #include <utility>
 
+#include "auth/simple_tokens.h"
 #include "base/api_errors.h"
 #include "base/logging.h"
 #include "mvcc/bucket.h"
+#include "mvcc/store.h"
+#include "server/state/leases.h"
 
 namespace kvorum::server {
 namespace {

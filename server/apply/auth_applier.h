@@ -6,19 +6,27 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "auth/auth_store.h"
-#include "auth/simple_tokens.h"
 #include "base/error.h"
-#include "mvcc/store.h"
+#include "lease/lease_record.h"
 #include "server/apply/apply_result.h"
 #include "server/apply/committed_request.h"
 #include "server/messages/entry_kinds.h"
 #include "server/state/auth_states.h"
 #include "server/state/key_access.h"
-#include "server/state/leases.h"
+
+namespace kvorum::auth {
+class SimpleTokens;
+}  // namespace kvorum::auth
+namespace kvorum::mvcc {
+class Store;
+}  // namespace kvorum::mvcc
 
 namespace kvorum::server {
+
+class Leases;
 
 class AuthApplier {
  public:

@@ -1,9 +1,17 @@
 #include "server/call/access.h"
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
+#include "auth/jwt.h"
+#include "auth/simple_tokens.h"
 #include "base/api_errors.h"
+#include "base/log_rate.h"
 #include "base/logging.h"
+#include "rpc/loop.h"
+#include "server/call/request_batcher.h"
+#include "server/state/leases.h"
 
 namespace kvorum::server {
 namespace {
@@ -22,6 +30,26 @@ std::optional<std::string_view> TokenOf(const rpc::CallContext& call) {
 }
 
 }  // namespace
+
+struct alignas(64) Access::PerLoop {
+  AuthStates::Held newest;
+  auth::SimpleTokens::Recent tokens;
+  LogRate refused_tokens;
+};
+
+Access::Access(const Parts& parts)
+    : parts_(parts),
+      per_loop_(parts.loops == 0 ? nullptr : std::make_unique<PerLoop[]>(parts.loops)),
+      lease_keys_([leases = parts.leases](lease::LeaseId id, const VisitKey& visit) {
+        return std::ranges::all_of(leases->CopyKeysOf(id), visit);
+      }) {}
+
+Access::~Access() = default;
+
+Access::PerLoop* Access::Here() const {
+  const rpc::Loop* const loop = rpc::Loop::Current();
+  return loop != nullptr && loop->index() < parts_.loops ? &per_loop_[loop->index()] : nullptr;
+}
 
 Result<auth::Identity> Access::IdentityIn(const auth::AuthState& state,
                                           const rpc::Caller& caller) const {

@@ -11,30 +11,33 @@
 // call without one, on any thread.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "auth/auth_state.h"
-#include "auth/jwt.h"
-#include "auth/simple_tokens.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/log_rate.h"
+#include "lease/lease_record.h"
 #include "rpc/call_context.h"
-#include "rpc/loop.h"
 #include "server/call/asker.h"
 #include "server/call/held_view.h"
-#include "server/call/request_batcher.h"
 #include "server/state/auth_states.h"
 #include "server/state/key_access.h"
-#include "server/state/leases.h"
+
+namespace kvorum::auth {
+class JwtTokens;
+class SimpleTokens;
+}  // namespace kvorum::auth
 
 namespace kvorum::server {
+
+class Leases;
+class RequestBatcher;
 
 class Access {
  public:
@@ -53,9 +56,8 @@ class Access {
     // The number of I/O loops that make calls.
     std::size_t loops = 0;
   };
-  explicit Access(const Parts& parts)
-      : parts_(parts),
-        per_loop_(parts.loops == 0 ? nullptr : std::make_unique<PerLoop[]>(parts.loops)) {}
+  explicit Access(const Parts& parts);
+  ~Access();
 
   // The arguments of `check` are the state and the caller.
   using Check = std::function<Result<void>(const auth::AuthState&, const auth::Identity&)>;
@@ -113,17 +115,10 @@ class Access {
  private:
   // An I/O loop's own copies, so that loops do not contend at every request for the reference
   // counts of states and tokens. Used on its thread only.
-  struct alignas(64) PerLoop {
-    AuthStates::Held newest;
-    auth::SimpleTokens::Recent tokens;
-    LogRate refused_tokens;
-  };
+  struct PerLoop;
 
   // Null on a thread that is not a loop's.
-  PerLoop* Here() const {
-    const rpc::Loop* const loop = rpc::Loop::Current();
-    return loop != nullptr && loop->index() < parts_.loops ? &per_loop_[loop->index()] : nullptr;
-  }
+  PerLoop* Here() const;
   // The newest state, valid until this thread calls again; `kept` must live as long.
   const AuthStates::Held& Newest(AuthStates::Held& kept) const;
   // The view's state, in the same way; null if it is forgotten.
@@ -139,9 +134,7 @@ class Access {
 
   const Parts parts_;
   const std::unique_ptr<PerLoop[]> per_loop_;
-  const LeaseKeys lease_keys_ = [leases = parts_.leases](lease::LeaseId id, const VisitKey& visit) {
-    return std::ranges::all_of(leases->CopyKeysOf(id), visit);
-  };
+  const LeaseKeys lease_keys_;
 };
 
 }  // namespace kvorum::server

@@ -12,7 +12,7 @@
 #include <mutex>
 #include <vector>
 
-#include "base/executor.h"
+#include "base/task.h"
 #include "rpc/service.h"
 
 namespace kvorum::server {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/executor.h"
+#include "base/task.h"
 #include "rpc/answer_memory.h"
 #include "rpc/service.h"
 #include "server/call/held_view.h"

@@ -17,8 +17,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/executor.h"
 #include "base/shared_bytes.h"
+#include "base/task.h"
 #include "rpc/call_context.h"
 #include "rpc/http.h"
 #include "rpc/service.h"

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "base/clock.h"
-#include "base/executor.h"
+#include "base/task.h"
 #include "server/integrity/cluster_hashes.h"
 
 namespace kvorum::server {

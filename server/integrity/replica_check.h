@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/executor.h"
 #include "base/metric.h"
+#include "base/task.h"
 #include "mvcc/history_scan.h"
 #include "server/call/quarantine.h"
 #include "server/integrity/cluster_hashes.h"

@@ -8,8 +8,11 @@
 #include "server/call/method_registrar.h"
 #include "server/call/request_batcher.h"
 #include "server/messages/kv_request_encode.h"
+#include "server/services/kv_service.h"
+#include "server/services/lease_service.h"
 #include "server/services/read_cost.h"
 #include "watch/hub.h"
+#include "watch/shard.h"
 
 namespace kvorum::server {
 namespace {

@@ -17,11 +17,15 @@
 #include "rpc/call_context.h"
 #include "server/call/reply.h"
 #include "server/call/service_context.h"
-#include "server/services/kv_service.h"
-#include "server/services/lease_service.h"
-#include "watch/shard.h"
+
+namespace kvorum::watch {
+class Shard;
+}  // namespace kvorum::watch
 
 namespace kvorum::server {
+
+class KvService;
+class LeaseService;
 
 using LocalRangeAnswer = Reply<mvcc::RangeResult>::Answer;
 using LocalTxnAnswer = Reply<mvcc::TxnResult>::Answer;

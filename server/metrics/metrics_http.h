@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/executor.h"
 #include "base/metric.h"
+#include "base/task.h"
 #include "rpc/http.h"
 #include "server/metrics/registry.h"
 

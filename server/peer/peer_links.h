@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/executor.h"
+#include "base/task.h"
 #include "base/url.h"
 #include "server/peer/peer_dialer.h"
 #include "server/peer/peer_identity.h"

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/executor.h"
+#include "base/task.h"
 
 namespace boost::asio {
 class io_context;

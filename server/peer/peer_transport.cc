@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/executor.h"
 #include "base/inbox.h"
 #include "base/logging.h"
 #include "server/messages/member_id.h"

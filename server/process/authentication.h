@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "base/executor.h"
+#include "base/task.h"
 
 namespace kvorum::auth {
 class JwtTokens;

@@ -12,7 +12,7 @@
 #include <functional>
 
 #include "base/clock.h"
-#include "base/executor.h"
+#include "base/task.h"
 
 namespace kvorum::server {
 

@@ -7,7 +7,7 @@
 
 #include <functional>
 
-#include "base/executor.h"
+#include "base/task.h"
 
 namespace kvorum::server {
 

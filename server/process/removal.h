@@ -8,7 +8,7 @@
 #include <atomic>
 #include <functional>
 
-#include "base/executor.h"
+#include "base/task.h"
 
 namespace kvorum::server {
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/executor.h"
+#include "base/task.h"
 
 namespace kvorum::server {
 

@@ -5,7 +5,7 @@
 // stops the executor, then destroys the monitor.
 #pragma once
 
-#include "base/executor.h"
+#include "base/task.h"
 #include "server/call/service_context.h"
 #include "server/peer/peer_request.h"
 

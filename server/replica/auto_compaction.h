@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "base/error.h"
-#include "base/executor.h"
+#include "base/task.h"
 #include "proto/raft_types.h"
 #include "server/replica/compaction_schedule.h"
 

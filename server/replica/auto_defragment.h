@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "base/error.h"
-#include "base/executor.h"
+#include "base/task.h"
 #include "server/replica/defragment_turns.h"
 
 namespace kvorum::server {

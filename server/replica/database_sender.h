@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/executor.h"
+#include "base/task.h"
 #include "mvcc/store.h"
 #include "proto/raft_types.h"
 #include "server/replica/disk_space.h"

@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 
-#include "base/executor.h"
+#include "base/task.h"
 #include "proto/raft_types.h"
 #include "server/messages/alarm.h"
 #include "server/replica/compaction_schedule.h"

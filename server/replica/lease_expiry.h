@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/executor.h"
+#include "base/task.h"
 #include "lease/lease_record.h"
 #include "proto/raft_types.h"
 #include "server/apply/read_task.h"

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/executor.h"
 #include "base/file_system.h"
+#include "base/task.h"
 #include "mvcc/backend.h"
 #include "proto/raft_types.h"
 #include "server/peer/transport.h"

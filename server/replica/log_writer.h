@@ -17,10 +17,10 @@
 #include <string>
 #include <vector>
 
-#include "base/executor.h"
 #include "base/file_system.h"
 #include "base/inbox.h"
 #include "base/metric.h"
+#include "base/task.h"
 #include "proto/raft_types.h"
 #include "wal/wal.h"
 

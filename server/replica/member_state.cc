@@ -3,9 +3,11 @@
 #include <string_view>
 #include <utility>
 
+#include "auth/auth_store.h"
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "datadir/snapshot_files.h"
+#include "server/apply/auth_applier.h"
 #include "server/messages/version.h"
 #include "server/replica/backend_recovery.h"
 #include "server/replica/local_member_options.h"
@@ -17,6 +19,8 @@ MemberState::MemberState(FileSystem& fs, mvcc::StoreExecutors executors,
     : snap_dir_(options.snap_dir),
       disk_space_(std::make_shared<DiskSpace>(fs, options.snap_dir)),
       leases_(std::make_unique<Leases>(options.lease, executors.apply.clock())) {}
+
+MemberState::~MemberState() = default;
 
 Result<std::unique_ptr<MemberState>> MemberState::Open(FileSystem& fs,
                                                        std::unique_ptr<mvcc::Backend> backend,

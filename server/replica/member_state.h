@@ -10,14 +10,12 @@
 #include <memory>
 #include <string>
 
-#include "auth/auth_store.h"
 #include "base/error.h"
 #include "base/file_system.h"
 #include "lease/lessor.h"
 #include "mvcc/backend.h"
 #include "mvcc/store.h"
 #include "proto/raft_types.h"
-#include "server/apply/auth_applier.h"
 #include "server/replica/disk_space.h"
 #include "server/state/alarms.h"
 #include "server/state/auth_states.h"
@@ -27,15 +25,19 @@
 #include "server/state/replicated_state.h"
 
 namespace kvorum::auth {
+class AuthStore;
 class SimpleTokens;
 }  // namespace kvorum::auth
 
 namespace kvorum::server {
 
+class AuthApplier;
 struct LocalMemberOptions;
 
 class MemberState {
  public:
+  ~MemberState();
+
   struct Hooks {
     std::function<void(const Error& error)> on_fatal;
     // The store has everything up to this index on disk; on the backend executor.

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/executor.h"
 #include "base/inbox.h"
+#include "base/task.h"
 #include "proto/raft_types.h"
 #include "server/apply/read_task.h"
 #include "server/replica/event_log.h"

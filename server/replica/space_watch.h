@@ -17,7 +17,7 @@
 #include <functional>
 #include <optional>
 
-#include "base/executor.h"
+#include "base/task.h"
 #include "server/messages/alarm.h"
 
 namespace kvorum::server {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/executor.h"
+#include "base/task.h"
 #include "server/replica/proposal.h"
 
 namespace kvorum::server {

@@ -7,6 +7,7 @@
 #include "base/api_errors.h"
 #include "base/failpoint.h"
 #include "server/call/request_batcher.h"
+#include "server/peer/peer_poster.h"
 #include "server/replica/lease_expiry.h"
 #include "server/replica/replica.h"
 #include "server/state/leases.h"
@@ -20,6 +21,8 @@ constexpr unsigned kOk = 200;
 constexpr unsigned kNotFound = 404;
 
 }  // namespace
+
+TimePoint LeaseAccess::Now() const { return context_.replica->clock().Now(); }
 
 bool LeaseAccess::IsPrimaryIn(raft::Term term) const {
   return context_.replica->leading_term() == term && context_.leases->primary_term() == term;

@@ -10,16 +10,19 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/shared_bytes.h"
 #include "lease/lease_record.h"
-#include "rpc/loop.h"
+#include "proto/raft_types.h"
 #include "server/call/service_context.h"
 #include "server/messages/lease_messages.h"
-#include "server/peer/peer_poster.h"
-#include "server/replica/replica.h"
+
+namespace kvorum::rpc {
+class Loop;
+}  // namespace kvorum::rpc
 
 namespace kvorum::server {
 
@@ -82,7 +85,7 @@ class LeaseAccess {
   // Removes the lease's checkpoint through the log, then renews.
   void TakeCheckpointBack(std::unique_ptr<Renewing> renewing);
   bool IsPrimaryIn(raft::Term term) const;
-  TimePoint Now() const { return context_.replica->clock().Now(); }
+  TimePoint Now() const;
 
   ServiceContext& context_;
 };

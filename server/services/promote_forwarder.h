@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/executor.h"
+#include "base/task.h"
 #include "server/peer/peer_request.h"
 #include "server/replica/replica.h"
 #include "server/state/membership.h"

@@ -21,7 +21,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/executor.h"
+#include "base/task.h"
 #include "server/call/service_context.h"
 #include "server/peer/peer_request.h"
 

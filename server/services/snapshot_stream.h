@@ -22,10 +22,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/executor.h"
 #include "base/freed_by.h"
 #include "base/pace.h"
 #include "base/shared_bytes.h"
+#include "base/task.h"
 #include "rpc/service.h"
 #include "server/call/service_context.h"
 

@@ -19,8 +19,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/executor.h"
 #include "base/metric.h"
+#include "base/task.h"
 #include "lease/lessor.h"
 #include "mvcc/backend.h"
 #include "mvcc/txn.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "auth/password_work.h"
-#include "base/executor.h"
+#include "base/task.h"
 
 namespace kvorum::auth {
 

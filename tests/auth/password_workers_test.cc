@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/executor.h"
 #include "tests/auth/executor_password_work.h"
 #include "tests/eventually.h"
 

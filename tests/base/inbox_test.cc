@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/executor.h"
+
 namespace kvorum {
 namespace {
 

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/executor.h"
 #include "base/rng.h"
 #include "tests/mvcc/committer_fixture.h"
 

@@ -10,8 +10,8 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "base/executor.h"
 #include "base/rng.h"
+#include "base/task.h"
 
 namespace kvorum {
 

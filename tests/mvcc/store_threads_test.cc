@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/executor.h"
 #include "tests/mvcc/store_fixture.h"
 
 namespace kvorum::mvcc {

@@ -12,9 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "auth/auth_store.h"
 #include "base/api_errors.h"
-#include "base/executor.h"
+#include "base/task.h"
 #include "server/apply/applier.h"
+#include "server/apply/auth_applier.h"
 #include "server/messages/maintenance_encode.h"
 #include "tests/mvcc/store_fixture.h"
 #include "tests/server/request_bodies.h"

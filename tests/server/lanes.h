@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/executor.h"
 #include "base/rng.h"
+#include "base/task.h"
 
 namespace kvorum::server {
 

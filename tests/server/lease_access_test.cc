@@ -14,6 +14,7 @@
 
 #include "base/api_errors.h"
 #include "server/call/request_batcher.h"
+#include "server/peer/peer_poster.h"
 #include "tests/server/small_cluster.h"
 
 namespace kvorum::server {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/executor.h"
+#include "base/task.h"
 #include "rpc/service.h"
 
 namespace kvorum::server {

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+#include "base/executor.h"
 #include "server/metrics/metrics_http.h"
 #include "server/metrics/sources.h"
 #include "server/process/metrics_server.h"

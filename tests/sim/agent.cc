@@ -1,5 +1,7 @@
 #include "tests/sim/agent.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <utility>
 

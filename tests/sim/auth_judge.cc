@@ -1,5 +1,7 @@
 #include "tests/sim/auth_judge.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "auth/password.h"

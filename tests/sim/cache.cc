@@ -1,5 +1,7 @@
 #include "tests/sim/cache.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>

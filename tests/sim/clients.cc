@@ -1,5 +1,7 @@
 #include "tests/sim/clients.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 

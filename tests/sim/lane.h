@@ -10,7 +10,7 @@
 #include <map>
 #include <memory>
 
-#include "base/executor.h"
+#include "base/task.h"
 #include "tests/sim/drifting_clock.h"
 #include "tests/sim/scheduler.h"
 

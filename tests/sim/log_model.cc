@@ -1,5 +1,7 @@
 #include "tests/sim/log_model.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "auth/password.h"

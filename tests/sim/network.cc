@@ -1,5 +1,7 @@
 #include "tests/sim/network.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "tests/sim/forged_changes.h"

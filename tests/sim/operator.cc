@@ -1,5 +1,7 @@
 #include "tests/sim/operator.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>

@@ -1,5 +1,7 @@
 #include "tests/sim/oracle.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 #include <string_view>

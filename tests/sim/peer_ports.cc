@@ -1,5 +1,7 @@
 #include "tests/sim/peer_ports.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 
 #include "base/check.h"

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "server/peer/peer_poster.h"
 #include "server/replica/replica.h"
 #include "server/services/lease_http.h"
 #include "tests/sim/machine.h"

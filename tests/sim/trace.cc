@@ -1,9 +1,16 @@
 #include "tests/sim/trace.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
 namespace kvorum::sim {
+
+fmt::format_context::iterator FormatNumber(const fmt::formatter<std::uint64_t>& formatter,
+                                           std::uint64_t number, fmt::format_context& context) {
+  return formatter.format(number, context);
+}
 
 void Trace::AppendTime(TimePoint now) {
   const std::int64_t micros = now.ns / 1000;

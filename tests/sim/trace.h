@@ -3,21 +3,30 @@
 // contain nothing of this machine (addresses, threads, time).
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <deque>
+#include <iterator>
 #include <string>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/strong_number.h"
 
+namespace kvorum::sim {
+
+// The number as the formatter says; apart, since all that it takes is in the heavy <fmt/format.h>.
+fmt::format_context::iterator FormatNumber(const fmt::formatter<std::uint64_t>& formatter,
+                                           std::uint64_t number, fmt::format_context& context);
+
+}  // namespace kvorum::sim
+
 template <class Tag>
 struct fmt::formatter<kvorum::StrongNumber<Tag>> : fmt::formatter<std::uint64_t> {
   auto format(kvorum::StrongNumber<Tag> number, fmt::format_context& context) const {
-    return fmt::formatter<std::uint64_t>::format(number.value(), context);
+    return kvorum::sim::FormatNumber(*this, number.value(), context);
   }
 };
 

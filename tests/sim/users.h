@@ -2,6 +2,8 @@
 // and use the token that they get until it is refused.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <deque>
 #include <functional>
 #include <map>

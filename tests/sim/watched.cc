@@ -1,5 +1,7 @@
 #include "tests/sim/watched.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 

@@ -1,5 +1,7 @@
 #include "tests/sim/watchers.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>

@@ -2,6 +2,8 @@
 // and the first violation.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <optional>

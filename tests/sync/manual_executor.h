@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/executor.h"
+#include "base/task.h"
 
 namespace kvorum::sync {
 

@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "proto/rpc.pb.h"
 #include "tests/tools/run_line.h"
 #include "tools/commands.h"
 #include "tools/completion.h"

@@ -13,8 +13,10 @@
 #include <cstring>
 #include <fstream>
 #include <future>
+#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/executor.h"
 #include "rpc/socket.h"
 #include "tools/control_client.h"
 #include "tools/control_server.h"

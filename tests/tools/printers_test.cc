@@ -3,6 +3,8 @@
 
 #include <sstream>
 
+#include "proto/rpc.pb.h"
+#include "tools/endpoint_answers.h"
 #include "tools/printer.h"
 
 namespace kvorum::ctl {

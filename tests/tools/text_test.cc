@@ -1,6 +1,7 @@
 // The texts that must be Go's to the letter: sizes, CSV, JSON.
 #include <gtest/gtest.h>
 
+#include "base/human_bytes.h"
 #include "proto/rpc.pb.h"
 #include "tools/csv.h"
 #include "tools/display_width.h"

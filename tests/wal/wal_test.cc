@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/executor.h"
 #include "base/failpoint_control.h"
 #include "tests/wal/log_fixture.h"
 
