@@ -31,7 +31,7 @@ class Bench(measures.Bench):
     def small(self, name, program, folder):
         with servers.Server(program, folder) as server:
             server.start()
-            keys = ("--keys", SMALL_KEY_SPACE)
+            keys = ("--warmup", self._options.warmup, "--keys", SMALL_KEY_SPACE)
             self.load(server, *keys, "--sequential", "--count", SMALL_KEY_SPACE, "put")
             self.measure(name, server, "range, linearizable", *keys, "range")
             self.measure(name, server, "range, serializable", *keys, "range", "--serializable")
@@ -42,7 +42,7 @@ class Bench(measures.Bench):
         count = self._options.keys
         with servers.Server(program, folder) as server:
             server.start()
-            keys = ("--keys", count)
+            keys = ("--warmup", self._options.warmup, "--keys", count)
             report = self.load(server, *keys, "--sequential", "--count", count, "put")
             self.record(name, "RssAnon loaded", report["server_rss_anon_bytes"])
             print(f"  {name:6} loaded {count} keys at {report['per_second']:.0f}/s, RssAnon "
@@ -51,8 +51,9 @@ class Bench(measures.Bench):
             self.measure(name, server, "range, serializable, loaded", *keys, "range",
                          "--serializable")
             # Enough calls for a median where each walks half the keys; 32 in flight for both.
-            self.measure(name, server, "page", *keys, *measures.in_flight(32), "--warmup", 2, "page", "--limit",
-                         PAGE_LIMIT, seconds=max(self._options.seconds, 10))
+            self.measure(name, server, "page", "--warmup", 2 * self._options.warmup, "--keys", count,
+                         *measures.in_flight(32), "page", "--limit", PAGE_LIMIT,
+                         seconds=max(self._options.seconds, min(10, 2 * self._options.seconds)))
             server.stop()
             seconds = server.start()
             time.sleep(2)
@@ -132,6 +133,7 @@ def main():
         return goals.run(options)
     programs.check(options, options.bench)
     options.keys = options.keys[0]
+    options.warmup = min(1, options.seconds)
 
     bench = Bench(options)
     phases = []
