@@ -11,6 +11,7 @@
 #include "server/call/method_registrar.h"
 #include "server/call/reply_waiter.h"
 #include "server/messages/lease_messages.h"
+#include "server/replica/request_id.h"
 #include "server/services/keep_alive_stream.h"
 #include "server/state/leases.h"
 
