@@ -4,7 +4,6 @@ The clients are stock gRPC ones over python3-etcd3's messages: puts, deletes, co
 serializable reads of a few keys. The file's form is told in tests/linearizability/history_text.h.
 """
 
-import math
 import os
 import random
 import subprocess
@@ -22,10 +21,6 @@ CHECKER = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorum-check-history")
 KEYS = [f"k{n}" for n in range(6)]
 # The time that clients give a call before they consider its outcome unknown and turn to another member.
 CALL_SECONDS = 3
-# Clients call without a pause while a test waits for operations and so long afterwards, when it does what the load is
-# for. In the seconds that members then take to start or to elect a leader, they pause between two operations.
-RUSH_SECONDS = 0.5
-PAUSE_SECONDS = 0.02
 
 
 def shown(kv):
@@ -40,7 +35,6 @@ class History:
         self.acknowledged = 0
         self.unknown = 0
         self.clients = []
-        self.rush_ends = time.monotonic() + RUSH_SECONDS
         self._lock = threading.Lock()
 
     def record(self, client, call, returned, operation, answer):
@@ -60,7 +54,6 @@ class History:
             client = Client(self, f"c{number}", mine, seed * 1000 + number, patience_s)
             self.clients.append(client)
             client.start()
-        self.rush_ends = time.monotonic() + RUSH_SECONDS
 
     def stop_clients(self):
         for client in self.clients:
@@ -74,9 +67,7 @@ class History:
         """Waits until `count` more operations are acknowledged, so that there is load in what happens next."""
         clients = clients or self.clients
         goal = sum(c.acknowledged for c in clients) + count
-        self.rush_ends = math.inf
         wait_until(lambda: sum(c.acknowledged for c in clients) >= goal, f"{count} more operations", timeout)
-        self.rush_ends = time.monotonic() + RUSH_SECONDS
 
     def read_all(self, cluster):
         """A linearizable read of everything through each member, as part of the history."""
@@ -124,8 +115,6 @@ class Client(threading.Thread):
                     try:
                         while not self.stopping:
                             self.one()
-                            if time.monotonic() > self.history.rush_ends:
-                                time.sleep(PAUSE_SECONDS)
                     except grpc.RpcError:
                         turn += 1
                         # A dead member refuses at once: not a thousand times a second.
