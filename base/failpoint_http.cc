@@ -103,7 +103,8 @@ Answer Handle(const Request& request) {
   if (request.method == "GET") {
     if (!name.empty()) return GetPoint(name);
     std::string lines;
-    for (const auto& [point, term] : List()) lines += point + "=" + term + "\n";
+    for (const auto& [point, term] : List())
+      lines.append(point).append("=").append(term).append("\n");
     return {200, std::move(lines)};
   }
   if (request.method == "PUT") {

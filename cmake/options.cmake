@@ -23,6 +23,12 @@ endif()
 if(KVORUM_SANITIZE)
   add_compile_options(-fsanitize=${KVORUM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${KVORUM_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND KVORUM_SANITIZE MATCHES "address")
+    # g++'s word for it, which clang 19 does not know yet. Its vptr check asks the kernel for a pipe, and calls what
+    # runs without descriptors broken.
+    add_compile_definitions(__SANITIZE_ADDRESS__=1)
+    add_compile_options(-fno-sanitize=vptr)
+  endif()
   if(KVORUM_SANITIZE STREQUAL "thread")
     # The sanitizer does not know fences. Asio's handlers are handed over under locks as well.
     add_compile_definitions(BOOST_ASIO_DISABLE_FENCED_BLOCK)

@@ -466,7 +466,7 @@ class EtcdTest(OnARealServer, unittest.TestCase):
     def test_S11_the_packaged_version_is_3_4(self):
         """The tests above run over it as well; which of them differ there is told where they do."""
         version = subprocess.run([ETCD, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
-        is_packaged = os.path.realpath(ETCD).endswith("/peer/usr/bin/etcd")
+        is_packaged = os.path.realpath(ETCD).endswith("/usr/bin/etcd")
         self.assertEqual(is_packaged, version.startswith("etcd Version: 3.4."))
 
 
