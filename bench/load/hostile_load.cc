@@ -121,12 +121,13 @@ class Attack {
     const int count = epoll_wait(epoll_, events.data(), kBacklog, 0);
     for (int i = 0; i < count; ++i) {
       const epoll_event& event = events[static_cast<std::size_t>(i)];
-      Slot& slot = slots_[event.data.u64];
+      const std::uint64_t number = event.data.u64;  // a copy: the kernel's struct is packed
+      Slot& slot = slots_[number];
       // A half that is closed by us alone is no end.
       if (slot.fd < 0 || (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) == 0) continue;
       close(std::exchange(slot.fd, -1));
       ++report.ended;
-      to_open_.push_back(event.data.u64);
+      to_open_.push_back(number);
     }
   }
 

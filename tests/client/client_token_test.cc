@@ -209,10 +209,10 @@ TEST(ClientTokenTest, TheLogInGoesOnAtAnotherMember) {
 }
 
 TEST(ClientTokenTest, TheDeadlineOfACallEndsItsLogInToo) {
+  std::latch over(1);  // outlives the member, whose call waits for it
   FakeMember member;
   const auto client = LogInAt(member);
   member.RequireToken();
-  std::latch over(1);
   member.OnLogin([&] {
     over.wait();
     return grpc::Status::OK;

@@ -213,7 +213,7 @@ TEST_F(DnsResponder, EdnsIsAnsweredIfItWasAsked) {
   EXPECT_EQ(AskFor("web.service.kvorum").edns_bytes, -1);
   EXPECT_EQ(Send({.name = "web.service.kvorum", .edns_bytes = 512}).edns_bytes, 1232);
   const Seen other = Send({.name = "web.service.kvorum", .edns_bytes = 512, .edns_version = 1});
-  EXPECT_EQ(other.rcode | other.extended_rcode << 4U, 16);  // BADVERS
+  EXPECT_EQ(static_cast<unsigned>(other.rcode) | other.extended_rcode << 4U, 16U);  // BADVERS
   EXPECT_THAT(other.answers, IsEmpty());
 }
 

@@ -39,7 +39,7 @@ TEST(PackedMetadataTest, PairsKeepTheirOrderAndTheFirstOfANameIsFound) {
 }
 
 TEST(PackedMetadataTest, PairsOfAnySizeAreKept) {
-  for (const std::size_t size : {0, 1, 127, 128, 5'000, 100'000}) {
+  for (const std::size_t size : {0UL, 1UL, 127UL, 128UL, 5'000UL, 100'000UL}) {
     PackedMetadata metadata;
     Pairs expected;
     const auto add = [&](const std::string& name, const std::string& value) {

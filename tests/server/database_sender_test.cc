@@ -105,7 +105,7 @@ TEST_F(DatabaseSenderTest, AllThatIsAppliedIsSentOnceItIsDurable) {
   const raft::SnapshotMetadata& metadata = transport_.messages[0].snapshot->metadata;
   EXPECT_EQ(metadata.index, 1U);
   EXPECT_EQ(metadata.term, 1U);
-  EXPECT_EQ(metadata.conf_state.voters, std::vector<raft::MemberId>({1}));
+  EXPECT_EQ(metadata.conf_state.voters, std::vector{raft::MemberId(1)});
   EXPECT_TRUE(transport_.messages[0].snapshot->data.view().contains("http://10.0.0.1:2380"))
       << "the members, for etcd's of 3.6 and older";
   EXPECT_THAT(told_, IsEmpty());

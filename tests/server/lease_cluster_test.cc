@@ -58,7 +58,7 @@ class LeaseClusterTest : public testing::Test {
   std::size_t Follower(std::size_t n = 0) { return (Leader() + 1 + n) % kSize; }
   // Waits for a leader that is not this one.
   std::size_t NextLeader(std::size_t old) {
-    EXPECT_TRUE(cluster_.RunUntil([&] { return Leader() != old; }));
+    EXPECT_TRUE(cluster_.RunUntil([&] { return cluster_.Leader().value_or(old) != old; }));
     return Leader();
   }
 

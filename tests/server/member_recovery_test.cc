@@ -284,7 +284,7 @@ TEST_F(KnownPeersTest, WhereNothingIsAddedTheStatesOwnViewIsShared) {
 TEST_F(KnownPeersTest, AForcedClusterKnowsNobodyUntilTheOthersRemovalIsApplied) {
   KnownPeers peers(kSelf, {});
   peers.ForceAlone(30);
-  EXPECT_EQ(Seen(peers, ViewOf({1, 2, 3}), 29), std::vector<raft::MemberId>({1}));
+  EXPECT_EQ(Seen(peers, ViewOf({1, 2, 3}), 29), std::vector{raft::MemberId(1)});
   EXPECT_EQ(Seen(peers, ViewOf({1, 4}), 30), std::vector<raft::MemberId>({1, 4}));
 }
 

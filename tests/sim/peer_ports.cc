@@ -33,11 +33,11 @@ void PeerPorts::AskAll(std::string_view, const std::vector<std::string>& urls,
   const std::size_t first = urls.empty() ? 0 : world_.scheduler.rng().Below(urls.size());
   for (std::size_t i = 0; i < urls.size(); ++i) {
     const std::string& url = urls[(first + i) % urls.size()];
-    if (take(url, Ask(url, path))) return;
+    if (take(url, AskOne(url, path))) return;
   }
 }
 
-Result<server::PeerAnswer> PeerPorts::Ask(const std::string& url, std::string_view path) {
+Result<server::PeerAnswer> PeerPorts::AskOne(const std::string& url, std::string_view path) {
   const std::size_t to = MachineAt(url);
   const bool answers = to < machines_.size() && machines_[to]->up() &&
                        network_.Reaches(number_, to) && network_.Reaches(to, number_) &&

@@ -31,7 +31,7 @@ class PeerPorts final : public server::PeerRequester {
   std::string Resolve(const std::string& url) override { return url; }
 
  private:
-  Result<server::PeerAnswer> Ask(const std::string& url, std::string_view path);
+  Result<server::PeerAnswer> AskOne(const std::string& url, std::string_view path);
 
   World& world_;
   std::vector<std::unique_ptr<Machine>>& machines_;

@@ -279,7 +279,7 @@ TEST_F(ControlTest, AReplyMayComeAfterTheServerHasGone) {
 }
 
 TEST_F(ControlTest, TheSocketIsItsUsersAloneWhateverTheUmask) {
-  for (const mode_t mask : {0, 022, 0177, 0777}) {
+  for (const mode_t mask : {0U, 022U, 0177U, 0777U}) {
     server_ = nullptr;
     const mode_t before = umask(mask);
     {
