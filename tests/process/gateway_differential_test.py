@@ -210,6 +210,15 @@ def without_ties(content):
     return sort(json.loads(content))
 
 
+def without_chance(content):
+    """JSON without what Go's protojson leaves to the bytes of the program that writes it: a space behind each comma or
+    none, and which space stands in its errors. tests/gateway/json_answer_test.cc holds which of them is ours."""
+    if not content.startswith(b"{"):
+        return content
+    content = content.replace(b"proto:\xc2\xa0", b"proto: ")
+    return re.sub(rb'("(?:[^"\\]|\\.)*")|, ', lambda found: found[1] or b",", content)
+
+
 class Side:
     def __init__(self, name, port):
         self.name = name
@@ -228,7 +237,7 @@ class Side:
                       value in response.getheaders() if name.lower() not in OTHER_HEADERS)
         for pattern, text in OWN:
             content = pattern.sub(text, content)
-        return response.status, response.reason, kept, content
+        return response.status, response.reason, kept, without_chance(content)
 
 
 class GatewayDifferentialTest(unittest.TestCase):
@@ -311,6 +320,7 @@ class GatewayDifferentialTest(unittest.TestCase):
         for pattern, text in OWN:
             said = [part if part is None or isinstance(part, bytes) else (part[0], pattern.sub(text, part[1]))
                     for part in said]
+        said = [part if part is None or isinstance(part, bytes) else (part[0], without_chance(part[1])) for part in said]
         # Of a close frame the code counts, not the text.
         return [part if part is None or part[0] != websocket.CLOSE else (part[0], part[1][:2]) for part in said]
 
