@@ -16,7 +16,7 @@
 #include "server/messages/maintenance_encode.h"
 #include "server/state/alarms.h"
 #include "server/state/member_change.h"
-#include "tests/server/hex.h"
+#include "tests/hex.h"
 #include "tests/server/request_bodies.h"
 #include "wal/marker.h"
 

@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "server/peer/append_stream.h"
 #include "server/peer/message_stream.h"
-#include "tests/server/hex.h"
+#include "tests/hex.h"
 
 namespace kvorum::server {
 namespace {

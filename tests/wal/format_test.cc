@@ -4,21 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "base/crc32c.h"
+#include "tests/hex.h"
 #include "tests/wal/log_fixture.h"
 #include "wal/batch.h"
 
 namespace kvorum::wal {
 namespace {
-
-std::string Hex(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string hex;
-  for (const char c : bytes) {
-    hex += kDigits[static_cast<unsigned char>(c) >> 4];
-    hex += kDigits[static_cast<unsigned char>(c) & 0xf];
-  }
-  return hex;
-}
 
 class FormatTest : public LogFixture {};
 

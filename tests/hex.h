@@ -1,10 +1,10 @@
-// Bytes as tests that pin them have them.
+// Bytes as tests pin them.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-namespace kvorum::server {
+namespace kvorum {
 
 inline std::string Hex(std::string_view bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -16,4 +16,4 @@ inline std::string Hex(std::string_view bytes) {
   return hex;
 }
 
-}  // namespace kvorum::server
+}  // namespace kvorum
