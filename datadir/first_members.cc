@@ -47,6 +47,23 @@ std::string Difference(const std::vector<std::string>& advertised,
   return "(resolved urls: \"" + *differs.in1 + "\" != \"" + *differs.in2 + "\")";
 }
 
+// The refusal of a member that advertises other URLs than --initial-cluster has for it.
+Error AdvertisedMismatch(const Member& self, const std::vector<std::string>& advertised) {
+  std::vector<std::string> ours = advertised;
+  std::ranges::sort(ours);
+  std::vector<std::string> expected = self.peer_urls;
+  std::ranges::sort(expected);
+  const std::string name = self.name + "=";
+  if (const auto missing = Missing(expected, ours, name); !missing.empty()) {
+    return {Code::kInvalidArgument, "--initial-cluster has " + Join(missing, ",") +
+                                        " but missing from --initial-advertise-peer-urls=" +
+                                        Join(ours, ",") + " " + Difference(ours, expected)};
+  }
+  return {Code::kInvalidArgument,
+          "--initial-advertise-peer-urls has " + Join(Missing(ours, expected, ""), ",") +
+              " but missing from --initial-cluster=" + Join(Missing(ours, {}, name), ",")};
+}
+
 }  // namespace
 
 Result<const Member*> FindSelf(const std::vector<Member>& members, std::string_view name) {
@@ -71,20 +88,10 @@ raft::Bootstrap FirstEntriesOf(const std::vector<Member>& members) {
   return raft::MakeBootstrap(first);
 }
 
-Error AdvertisedMismatch(const Member& self, const std::vector<std::string>& advertised) {
-  std::vector<std::string> ours = advertised;
-  std::ranges::sort(ours);
-  std::vector<std::string> expected = self.peer_urls;
-  std::ranges::sort(expected);
-  const std::string name = self.name + "=";
-  if (const auto missing = Missing(expected, ours, name); !missing.empty()) {
-    return {Code::kInvalidArgument, "--initial-cluster has " + Join(missing, ",") +
-                                        " but missing from --initial-advertise-peer-urls=" +
-                                        Join(ours, ",") + " " + Difference(ours, expected)};
-  }
-  return {Code::kInvalidArgument,
-          "--initial-advertise-peer-urls has " + Join(Missing(ours, expected, ""), ",") +
-              " but missing from --initial-cluster=" + Join(Missing(ours, {}, name), ",")};
+Result<void> CheckAdvertisedUrls(const UrlResolver& resolve, const Member& self,
+                                 const std::vector<std::string>& advertised) {
+  if (SameUrls(resolve, advertised, self.peer_urls)) return {};
+  return std::unexpected(AdvertisedMismatch(self, advertised));
 }
 
 }  // namespace kvorum::datadir

@@ -1,5 +1,6 @@
 // The members of a new cluster as --initial-cluster tells them, and what every one of them derives
-// from that alone: ids, and the first entries of the log. Pure functions.
+// from that alone: ids, and the first entries of the log. Pure functions, but for the given
+// resolver.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/resolved_url.h"
 #include "raft/bootstrap.h"
 #include "server/messages/member.h"
 
@@ -17,8 +19,10 @@ namespace kvorum::datadir {
 Result<const server::Member*> FindSelf(const std::vector<server::Member>& members,
                                        std::string_view name);
 
-// The refusal of a member that advertises other URLs than --initial-cluster has for it.
-Error AdvertisedMismatch(const server::Member& self, const std::vector<std::string>& advertised);
+// kInvalidArgument unless a member of a new cluster advertises the URLs that --initial-cluster has
+// for it: the others would look for it elsewhere. Names of one address are equal.
+Result<void> CheckAdvertisedUrls(const UrlResolver& resolve, const server::Member& self,
+                                 const std::vector<std::string>& advertised);
 
 std::uint64_t ClusterIdOf(const std::vector<server::Member>& members);
 

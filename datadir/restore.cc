@@ -277,10 +277,7 @@ Result<void> CheckRestore(FileSystem& fs, const RestoreOptions& options) {
   KV_TRY(const Member* self, FindSelf(made.members, options.name));
   std::vector<std::string> advertised;
   for (const Url& url : urls) advertised.push_back(url.text());
-  std::vector<std::string> expected = self->peer_urls;
-  std::ranges::sort(advertised);
-  std::ranges::sort(expected);
-  if (advertised != expected) return std::unexpected(AdvertisedMismatch(*self, advertised));
+  KV_RETURN_IF_ERROR(CheckAdvertisedUrls(options.resolve, *self, advertised));
 
   KV_TRY(const bool has_data_dir, fs.Exists(options.data_dir));
   if (has_data_dir) {

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/file_system.h"
+#include "base/resolved_url.h"
 #include "mvcc/snapshot_stream.h"
 
 namespace kvorum::bbolt {
@@ -29,6 +30,7 @@ struct RestoreOptions {
   std::string initial_cluster;
   std::string initial_cluster_token;
   std::vector<std::string> advertise_peer_urls = {};
+  UrlResolver resolve = ResolvedUrl;
   // Added to the newest revision, which then counts as compacted: watches and cached reads from
   // before notice. 0: none.
   std::uint64_t bump_revision = 0;

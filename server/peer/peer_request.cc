@@ -1,8 +1,6 @@
 #include "server/peer/peer_request.h"
 
 #include <algorithm>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -11,15 +9,13 @@
 #include <set>
 #include <utility>
 
+#include "base/resolved_url.h"
 #include "base/url.h"
 #include "server/peer/http_client.h"
 #include "server/peer/peer_links.h"
 
 namespace kvorum::server {
 namespace {
-
-namespace asio = boost::asio;
-using boost::system::error_code;
 
 constexpr std::size_t kMaxBodyBytes = std::size_t{4} << 20;
 
@@ -168,20 +164,6 @@ void HttpPeerRequester::AskEach(const PeerQuestion& question, const std::vector<
   impl_->under_way.erase(round.get());
 }
 
-std::string HttpPeerRequester::Resolve(const std::string& url_text) {
-  const auto url = Url::Parse(url_text);
-  if (!url.has_value() || url->unix_socket()) return url_text;
-  asio::io_context io;
-  asio::ip::tcp::resolver resolver(io);
-  error_code error;
-  const auto found = resolver.resolve(url->host(), std::to_string(url->dial_port()), error);
-  if (error || found.empty()) return url_text;
-  // IPv4 first, as everywhere.
-  const auto v4 = std::ranges::find_if(
-      found, [](const auto& entry) { return entry.endpoint().address().is_v4(); });
-  const auto& entry = v4 == found.end() ? *found.begin() : *v4;
-  return (url->tls() ? "https://" : "http://") + entry.endpoint().address().to_string() + ":" +
-         std::to_string(url->port());
-}
+std::string HttpPeerRequester::Resolve(const std::string& url) { return ResolvedUrl(url); }
 
 }  // namespace kvorum::server

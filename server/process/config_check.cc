@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "base/file_system.h"
+#include "base/resolved_url.h"
 #include "base/url.h"
+#include "datadir/first_members.h"
 #include "rpc/socket.h"
 #include "server/messages/member.h"
 #include "server/process/client_tls.h"
@@ -22,7 +24,6 @@
 #include "server/process/flag_table.h"
 #include "server/process/member_tls.h"
 #include "server/process/settings_reader.h"
-#include "server/replica/joining.h"
 
 namespace kvorum::server {
 namespace {
@@ -203,7 +204,8 @@ class Checker {
     if (!urls.has_value()) return;  // told already
     std::vector<std::string> advertised;
     for (const Url& url : *urls) advertised.push_back(url.text());
-    Fault(CheckAdvertisedUrls(nullptr, *self, advertised), "--initial-advertise-peer-urls");
+    Fault(datadir::CheckAdvertisedUrls(ResolvedUrl, *self, advertised),
+          "--initial-advertise-peer-urls");
   }
 
   const Reading& reading_;

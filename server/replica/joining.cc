@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/logging.h"
-#include "datadir/first_members.h"
+#include "base/resolved_url.h"
 #include "server/messages/member_id.h"
 #include "server/replica/cluster_version.h"
 
@@ -15,18 +15,8 @@ namespace {
 
 constexpr Duration kFetchTimeout = std::chrono::seconds(10);
 
-// Compares sorted lists; by resolved address, if necessary.
-bool SameUrls(PeerRequester* peers, std::vector<std::string> a, std::vector<std::string> b) {
-  if (a.size() != b.size()) return false;
-  std::ranges::sort(a);
-  std::ranges::sort(b);
-  if (a == b) return true;
-  if (peers == nullptr) return false;
-  for (auto* urls : {&a, &b}) {
-    for (std::string& url : *urls) url = peers->Resolve(url);
-    std::ranges::sort(*urls);
-  }
-  return a == b;
+UrlResolver ResolverOf(PeerRequester& peers) {
+  return [&peers](const std::string& url) { return peers.Resolve(url); };
 }
 
 std::string Join(const std::vector<std::string>& parts, std::string_view separator = " ") {
@@ -109,7 +99,7 @@ Result<std::vector<Member>> MatchMembers(PeerRequester& peers, std::vector<Membe
     return Fail(Code::kFailedPrecondition, "member count is unequal");
   for (const Member& member : remote.members) {
     const auto match = std::ranges::find_if(local, [&](const Member& candidate) {
-      return SameUrls(&peers, member.peer_urls, candidate.peer_urls);
+      return SameUrls(ResolverOf(peers), member.peer_urls, candidate.peer_urls);
     });
     if (match == local.end()) {
       return Fail(Code::kFailedPrecondition, "PeerURLs: no match found for existing member (" +
@@ -158,12 +148,6 @@ Result<Joined> JoinCluster(PeerRequester& peers, const std::vector<Member>& loca
   if (!IsCompatible(peers, remote->members, self->id, request_timeout))
     return Fail(Code::kFailedPrecondition, "incompatible with current running cluster");
   return Joined{.cluster_id = remote->id, .self = self->id, .members = remote->members};
-}
-
-Result<void> CheckAdvertisedUrls(PeerRequester* peers, const Member& self,
-                                 const std::vector<std::string>& advertised) {
-  if (SameUrls(peers, advertised, self.peer_urls)) return {};
-  return std::unexpected(datadir::AdvertisedMismatch(self, advertised));
 }
 
 Result<void> CheckNotBootstrapped(PeerRequester& peers, const std::vector<Member>& local,

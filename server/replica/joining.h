@@ -52,12 +52,6 @@ struct Joined {
 Result<Joined> JoinCluster(PeerRequester& peers, const std::vector<Member>& local,
                            const std::string& name, Duration request_timeout);
 
-// kInvalidArgument unless a member of a new cluster advertises the URLs that --initial-cluster has
-// for it: the others would look for it elsewhere. Names of one address are equal. `peers` may be
-// null: then only the texts are compared.
-Result<void> CheckAdvertisedUrls(PeerRequester* peers, const Member& self,
-                                 const std::vector<std::string>& advertised);
-
 // kFailedPrecondition if a peer already knows this member of a new cluster as one that has run: its
 // data is lost, and voting again without it could undo its earlier votes.
 Result<void> CheckNotBootstrapped(PeerRequester& peers, const std::vector<Member>& local,

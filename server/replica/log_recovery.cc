@@ -52,7 +52,10 @@ Result<RecoveredLog> CreateLog(FileSystem& fs, const LocalMemberOptions& options
   KV_TRY(const Member* self, datadir::FindSelf(members, options.name));
   if (options.join_existing) return CreateJoiningLog(fs, options, members);
   if (!options.advertise_peer_urls.empty()) {
-    KV_RETURN_IF_ERROR(CheckAdvertisedUrls(options.peers, *self, options.advertise_peer_urls));
+    const UrlResolver resolve = [&](const std::string& url) {
+      return options.peers == nullptr ? url : options.peers->Resolve(url);
+    };
+    KV_RETURN_IF_ERROR(datadir::CheckAdvertisedUrls(resolve, *self, options.advertise_peer_urls));
   }
   if (options.peers != nullptr) {
     KV_RETURN_IF_ERROR(

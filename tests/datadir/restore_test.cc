@@ -34,7 +34,8 @@ class RestoreTest : public SnapshotTest {
             .name = "m1",
             .initial_cluster = kThree,
             .initial_cluster_token = "token",
-            .advertise_peer_urls = {"http://h1:1"}};
+            .advertise_peer_urls = {"http://h1:1"},
+            .resolve = {}};
   }
   static Result<void> RestoreImage(const std::string& image, const RestoreOptions& options) {
     const auto snapshot = bbolt::OpenImage(image);
@@ -140,6 +141,19 @@ TEST_F(RestoreTest, TheMemberMustBeInTheCluster) {
                         "--initial-advertise-peer-urls=http://h2:1"));
   options.advertise_peer_urls = {"nonsense"};
   EXPECT_THAT(ErrorOf(CheckRestore(PosixFileSystem(), options)), HasSubstr("URL scheme"));
+}
+
+TEST_F(RestoreTest, ANameAndItsAddressAreTheSamePeer) {
+  RestoreOptions options = Options();
+  options.resolve = [](const std::string& url) {
+    return url == "http://h1.example.test:1" ? "http://h1:1" : url;
+  };
+  options.advertise_peer_urls = {"http://h1.example.test:1"};
+  EXPECT_EQ(ErrorOf(CheckRestore(PosixFileSystem(), options)), "none");
+  options.advertise_peer_urls = {"https://h1.example.test:1"};
+  EXPECT_THAT(ErrorOf(CheckRestore(PosixFileSystem(), options)), HasSubstr("but missing from"));
+  options.advertise_peer_urls = {"http://h2.example.test:1"};
+  EXPECT_THAT(ErrorOf(CheckRestore(PosixFileSystem(), options)), HasSubstr("but missing from"));
 }
 
 TEST_F(RestoreTest, ADamagedSnapshotLeavesNothing) {

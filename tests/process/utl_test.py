@@ -232,6 +232,17 @@ class EtcdTest(BackupTest):
 
 
     @unittest.skipUnless(os.path.exists(ETCDUTL), "there is no etcd of 3.7")
+    def test_a_name_and_its_address_are_the_same_peer(self):
+        self.saved()
+        for expected, in_cluster, advertised in (
+                (0, "http://localhost:2380", "http://127.0.0.1:2380"), (0, "http://127.0.0.1:2380", "http://LocalHost:2380"),
+                (1, "http://localhost:2380", "http://127.0.0.9:2380"), (1, "http://localhost:2380", "http://127.0.0.1:2381"),
+                (1, "https://localhost:2380", "http://localhost:2380")):
+            shutil.rmtree(self.restored, ignore_errors=True)
+            done = run(UTL, "snapshot", "restore", self.file, "--data-dir", self.restored, "--initial-cluster",
+                       f"default={in_cluster}", "--initial-advertise-peer-urls", advertised)
+            self.assertEqual(done.returncode, expected, (in_cluster, advertised, done.stderr))
+
     def test_members_that_different_tools_restored_are_equal(self):
         self.saved()
         theirs = (ETCDUTL, os.path.join(os.path.dirname(ETCDUTL), "etcd"))

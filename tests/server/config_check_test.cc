@@ -109,6 +109,11 @@ TEST_F(ConfigCheckTest, TheFirstStartIsChecked) {
   const CheckReport other = Check({"--name=a", "--initial-cluster=a=http://localhost:99"});
   EXPECT_EQ(other.exit_code, 1);
   EXPECT_THAT(other.text, HasSubstr("--initial-advertise-peer-urls: "));
+  EXPECT_EQ(Check({"--name=a", "--initial-cluster=a=http://127.0.0.1:99",
+                   "--initial-advertise-peer-urls=http://localhost:99"})
+                .exit_code,
+            0)
+      << "the start compares what they resolve to";
   std::filesystem::create_directories(folder_ + "/data/member/snap");
   std::ofstream(folder_ + "/data/member/snap/db") << "";
   EXPECT_EQ(Check({"--name=a", "--initial-cluster=b=http://localhost:2380"}).exit_code, 0)

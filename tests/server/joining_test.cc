@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/api_errors.h"
+#include "datadir/first_members.h"
 #include "server/services/promote_forwarder.h"
 
 namespace kvorum::server {
@@ -175,7 +176,9 @@ TEST(PromoteAnswerTest, ARefusalIsTheSameOnBothEnds) {
 std::string AdvertisedError(FakePeers* peers, const std::string& initial_cluster,
                             const std::vector<std::string>& advertised) {
   const Member self = ParseInitialCluster(initial_cluster, "token").value().at(0);
-  const auto checked = CheckAdvertisedUrls(peers, self, advertised);
+  const UrlResolver resolve = [&](const std::string& url) { return peers->Resolve(url); };
+  const auto checked =
+      datadir::CheckAdvertisedUrls(peers == nullptr ? UrlResolver() : resolve, self, advertised);
   return checked.has_value() ? "fine" : checked.error().message;
 }
 
