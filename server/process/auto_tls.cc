@@ -6,6 +6,7 @@
 
 #include "base/logging.h"
 #include "rpc/self_signed.h"
+#include "rpc/tls_files.h"
 
 namespace kvorum::server {
 namespace {
@@ -24,14 +25,22 @@ std::string TimeText(std::int64_t unix_s) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
 }
 
-// True if both files exist and the certificate is valid for a while. An unreadable one is left to
-// the code that loads it, which says what is wrong.
+// True if both files exist, fit each other and the certificate is valid for a while. Nobody else
+// makes these files, so damaged ones are worth nothing: a crash of etcd, or of the disk, may leave
+// them empty or torn.
 Result<bool> IsUsable(FileSystem& fs, const CertificatePair& pair, std::int64_t now_s) {
   for (const std::string& path : {pair.certificate, pair.key}) {
     KV_TRY(const bool is_there, fs.Exists(path));
     if (!is_there) return false;
   }
   KV_TRY(const std::string pem, ReadWholeFile(fs, pair.certificate, kMaxFileBytes));
+  KV_TRY(const std::string key_pem, ReadWholeFile(fs, pair.key, kMaxFileBytes));
+  const auto parsed = rpc::ParseKeyPair(pem, key_pem, pair.certificate, pair.key);
+  if (!parsed.has_value()) {
+    KV_WARN("the self-signed certificate or its key is damaged; making another pair",
+            {"path", pair.certificate}, {"error", parsed.error().message});
+    return false;
+  }
   const auto end_s = rpc::CertificateEnd(pem);
   if (!end_s.has_value() || now_s < *end_s) return true;
   KV_WARN("the self-signed certificate has expired; making another one", {"path", pair.certificate},

@@ -4,8 +4,8 @@
 //   <data-dir>/fixtures/client/cert.pem, key.pem
 //   <data-dir>/fixtures/peer/cert.pem, key.pem
 //
-// Files have mode 0600, directories 0700. An existing pair is used unless it has expired; then a
-// new one is made.
+// Files have mode 0600, directories 0700. An existing pair is used unless it has expired or is
+// damaged; then a new one is made.
 #pragma once
 
 #include <cstdint>

@@ -277,6 +277,14 @@ class AutoTlsTest(unittest.TestCase):
             first.kill()
             first.start()
             self.assertEqual([certificates.read(path) for path in paths], before)
+            first.kill()
+            for path in (paths[1], paths[2]):  # the clients' key, the peers' certificate
+                with open(path, "wb"):
+                    pass
+            first.start()
+            after = [certificates.read(path) for path in paths]
+            self.assertEqual([a == b for a, b in zip(after, before)], [False] * 4)
+            self.assertIn(b"the self-signed certificate or its key is damaged", first.log())
             self.assertEqual(cluster.ctl("get", "key", endpoints=[first.endpoint]), "key\nvalue\n")
             self.assertIn(b"automatically generate certificates",
                           certificates.read(os.path.join(cluster.folder, "m1.log.1")))

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/freed_by.h"
+#include "rpc/tls_files.h"
 #include "tests/disk/sim_file_system.h"
 
 namespace kvorum::server {
@@ -128,6 +129,29 @@ TEST_F(AutoTlsTest, HalfAPairIsMadeAnewAsAWhole) {
   const std::string certificate = Read(pair->certificate);
   ASSERT_TRUE(Keep().has_value());
   EXPECT_NE(Read(pair->certificate), certificate);
+}
+
+TEST_F(AutoTlsTest, ADamagedPairIsMadeAnewAsAWhole) {
+  const auto pair = Keep();
+  SimFileSystem other;
+  const auto others = KeepSelfSigned(other, std::string(kPeerTlsDir),
+                                     *ParseUrls("https://127.0.0.1:2380"), 1, kNowS);
+  const auto is_made_anew = [&](const std::string& spoiled, const std::string& content) {
+    const std::string certificate = Read(pair->certificate);
+    const std::string key = Read(pair->key);
+    EXPECT_TRUE(WriteFileAtomically(fs_, spoiled, content).has_value());
+    EXPECT_TRUE(Keep().has_value());
+    return Read(pair->certificate) != certificate && Read(pair->key) != key &&
+           rpc::ParseKeyPair(Read(pair->certificate), Read(pair->key), "", "").has_value();
+  };
+  for (const std::string& path : {pair->certificate, pair->key}) {
+    EXPECT_TRUE(is_made_anew(path, "")) << path << " is empty";
+    EXPECT_TRUE(is_made_anew(path, Read(path).substr(0, 100))) << path << " is torn";
+    EXPECT_TRUE(is_made_anew(path, std::string(700, '\0'))) << path << " is zeros";
+    EXPECT_TRUE(is_made_anew(path, *ReadWholeFile(other, path, 1 << 20)))
+        << path << " is another's";
+  }
+  EXPECT_EQ(others->certificate, pair->certificate);
 }
 
 TEST_F(AutoTlsTest, AValidityThatCannotBeIsRefused) {
