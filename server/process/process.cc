@@ -18,6 +18,7 @@
 #include "base/file_system.h"
 #include "base/logging.h"
 #include "datadir/data_directory.h"
+#include "datadir/foreign_files.h"
 #include "server/call/client_versions.h"
 #include "server/call/leader_streams.h"
 #include "server/call/quarantine.h"
@@ -224,6 +225,7 @@ Result<void> Process::Impl::Open() {
   if (options.adopt_etcd_data)
     KV_RETURN_IF_ERROR(AdoptAtStart(fs, options.data_dir, options.wal_dir));
   KV_TRY(directory, datadir::OpenDataDirectory(fs, options.data_dir, options.wal_dir));
+  datadir::WarnOfForeignFiles(fs, datadir::Layout(options.data_dir, options.wal_dir));
   quarantine = std::make_unique<Quarantine>(fs, directory.root + "/member/quarantined");
   KV_RETURN_IF_ERROR(quarantine->Load());
   context.quarantine = quarantine.get();

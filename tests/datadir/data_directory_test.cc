@@ -11,6 +11,7 @@
 
 #include "base/logging.h"
 #include "bbolt/format.h"
+#include "datadir/foreign_files.h"
 #include "datadir/layout.h"
 #include "mvcc/backend.h"
 #include "tests/disk/sim_file_system.h"
@@ -20,6 +21,7 @@ namespace kvorum::datadir {
 namespace {
 
 using testing::ElementsAre;
+using testing::IsEmpty;
 
 std::string ErrorOf(FileSystem& fs, const std::string& wal_dir = "") {
   const auto opened = OpenDataDirectory(fs, "/data", wal_dir);
@@ -123,6 +125,42 @@ TEST(DataDirectoryTest, OtherFilesInItAreNoMatter) {
   WriteFile(fs, "/data/lost+found", "");
   WriteFile(fs, "/data/member/wal/0.tmp", "left by a crash");
   EXPECT_EQ(ErrorOf(fs), "opened");
+}
+
+TEST(DataDirectoryTest, ForeignFilesAreFoundInEachFolder) {
+  SimFileSystem fs;
+  const Layout layout("/data", "");
+  ASSERT_EQ(ErrorOf(fs), "opened");
+  for (const char* ours :
+       {"fixtures/peer/cert.pem", "member/quarantined", "member/wal/reserve", "member/wal/0.tmp",
+        "member/wal/0000000000000000-0000000000000000.wal", "member/wal/x.wal.broken",
+        "member/snap/db", "member/snap/db-lock", "member/snap/db.index", "member/snap/db.etcd",
+        "member/snap/0000000000000001-0000000000000001.snap",
+        "member/snap/0000000000000001.snap.db.part"}) {
+    WriteFile(fs, std::string("/data/") + ours, "");
+  }
+  EXPECT_THAT(FindForeignFiles(fs, layout), IsEmpty());
+  for (const char* foreign : {"member/wal/lost+found", "member/snap/lost+found", "member/old",
+                              "lost+found", ".snapshot", ".nfs0001"})
+    WriteFile(fs, std::string("/data/") + foreign, "");
+  std::vector<std::string> lines;
+  for (const ForeignFile& file : FindForeignFiles(fs, layout))
+    lines.push_back(std::string(file.message) + ": " + file.path);
+  EXPECT_THAT(lines, ElementsAre("found invalid file under data directory: /data/.nfs0001",
+                                 "found invalid file under data directory: /data/.snapshot",
+                                 "found invalid file under data directory: /data/lost+found",
+                                 "found invalid file under data directory: /data/member/old",
+                                 "ignored file in WAL directory: /data/member/wal/lost+found",
+                                 "found unexpected non-snap file; skipping: "
+                                 "/data/member/snap/lost+found"));
+}
+
+TEST(DataDirectoryTest, ALogBesideTheMemberIsNotForeign) {
+  SimFileSystem fs;
+  ASSERT_EQ(ErrorOf(fs, "/data/fast/wal"), "opened");
+  EXPECT_THAT(FindForeignFiles(fs, Layout("/data", "/data/fast/wal")), IsEmpty());
+  WriteFile(fs, "/data/fas", "");
+  EXPECT_EQ(FindForeignFiles(fs, Layout("/data", "/data/fast/wal")).size(), 1U);
 }
 
 // Fault model: tests/disk/sim_file_system.h. After a power cut at any step of its creation the next

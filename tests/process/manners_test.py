@@ -79,6 +79,25 @@ class MannersTest(unittest.TestCase):
         self.assertTrue(os.path.exists(self.member.data_dir + "/member/snap/db"))
         self.assertTrue(any(n.endswith(".wal") for n in os.listdir(self.member.data_dir + "/member/wal")))
 
+    def test_foreign_files_are_left_alone_and_told(self):
+        data = self.member.data_dir
+        for name in ("lost+found", ".snapshot", "fixtures"):
+            os.makedirs(os.path.join(data, name), 0o700)
+        with open(os.path.join(data, ".nfs0001"), "wb"):
+            pass
+        self.member.start()
+        self.member.stop()
+        for folder in ("wal", "snap", ""):
+            os.mkdir(os.path.join(data, "member", folder, "lost+found"), 0o700)
+        self.member.start()
+        foreign = [".nfs0001", ".snapshot", "lost+found", "member/lost+found", "member/snap/lost+found",
+                   "member/wal/lost+found"]
+        told = [entry["path"] for entry in map(json.loads, self.member.log().splitlines())
+                if entry["level"] == "warn" and "path" in entry]
+        self.assertEqual(sorted(os.path.relpath(path, data) for path in told), foreign)
+        for name in foreign:
+            self.assertTrue(os.path.exists(os.path.join(data, name)), name)
+
     def test_the_directory_may_be_copied_when_stopped(self):
         self.member.start()
         with self.member.channel() as channel:
