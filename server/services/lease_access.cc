@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/api_errors.h"
 #include "base/failpoint.h"
@@ -15,7 +16,7 @@
 namespace kvorum::server {
 namespace {
 
-// The pause between two attempts to find the primary.
+// The pause between two attempts to find the primary, and between two looks whether it is the same.
 constexpr Duration kRetryPause = std::chrono::milliseconds(50);
 constexpr unsigned kOk = 200;
 constexpr unsigned kNotFound = 404;
@@ -146,14 +147,68 @@ void LeaseAccess::TimeToLive(rpc::Loop* loop, LeaseTimeToLiveRequest request,
           .callback = std::move(callback)}));
 }
 
+std::uint64_t LeaseAccess::Remember(Posted posted) {
+  bool is_first = false;
+  std::uint64_t number = 0;
+  {
+    std::lock_guard lock(mutex_);
+    number = next_number_++;
+    posted_.emplace(number, std::move(posted));
+    is_first = !std::exchange(is_following_, true);
+  }
+  if (is_first) context_.executors.timers->PostAt(Now() + kRetryPause, [this] { FollowLeader(); });
+  return number;
+}
+
+bool LeaseAccess::Forget(std::uint64_t number) {
+  std::lock_guard lock(mutex_);
+  return posted_.erase(number) > 0;
+}
+
+void LeaseAccess::FollowLeader() {
+  std::vector<Task> elsewhere;
+  bool goes_on = false;
+  {
+    std::lock_guard lock(mutex_);
+    const raft::MemberId leader = context_.replica->leader();
+    for (auto each = posted_.begin(); leader != raft::kNone && each != posted_.end();) {
+      if (each->second.leader == leader) {
+        ++each;
+      } else {
+        elsewhere.push_back(std::move(each->second.ask_again));
+        each = posted_.erase(each);
+      }
+    }
+    goes_on = is_following_ = !posted_.empty();
+  }
+  if (goes_on) context_.executors.timers->PostAt(Now() + kRetryPause, [this] { FollowLeader(); });
+  for (Task& ask_again : elsewhere) ask_again();
+}
+
+template <class Value>
+void LeaseAccess::Tell(Query<Value>& query, Result<Value> answer) {
+  {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(query.is_told, true)) return;
+  }
+  query.callback(std::move(answer));
+}
+
+template <class Value>
+bool LeaseAccess::IsTold(const Query<Value>& query) {
+  std::lock_guard lock(mutex_);
+  return query.is_told;
+}
+
 template <class Value>
 void LeaseAccess::Ask(rpc::Loop* loop, std::shared_ptr<Query<Value>> query) {
+  if (IsTold(*query)) return;
   if (context_.replica->leading_term() == 0) return AskLeader(std::move(query));
   query->ask_here(loop, [this, query](Result<Value> answer) mutable {
     const bool is_elsewhere = !answer.has_value() && answer.error() == kErrNotPrimary.ToError() &&
                               Now() < query->deadline;
     if (is_elsewhere) return AskAgain(std::move(query));
-    query->callback(std::move(answer));
+    Tell<Value>(*query, std::move(answer));
   });
 }
 
@@ -162,20 +217,23 @@ void LeaseAccess::AskLeader(std::shared_ptr<Query<Value>> query) {
   const Duration left = query->deadline - Now();
   const raft::MemberId leader = context_.replica->leader();
   if (left <= Duration::zero())
-    return query->callback(leader == raft::kNone ? kErrNoLeader.Fail() : kErrTimeout.Fail());
+    return Tell<Value>(*query, leader == raft::kNone ? kErrNoLeader.Fail() : kErrTimeout.Fail());
   if (leader == raft::kNone || leader == context_.member_id || context_.poster == nullptr)
     return AskAgain(std::move(query));
+  const std::uint64_t number =
+      Remember({.leader = leader, .ask_again = [this, query] { Ask(nullptr, query); }});
   context_.poster->Post(leader, std::string(query->path), query->body, left,
-                        [this, query](Result<PeerPoster::Answer> answer) mutable {
+                        [this, query, number](Result<PeerPoster::Answer> answer) mutable {
+                          const bool is_last = Forget(number);
                           if (answer.has_value() && answer->status == kOk) {
                             if (auto value = query->decode(answer->body); value.has_value())
-                              return query->callback(std::move(value));
+                              return Tell<Value>(*query, std::move(value));
                           }
                           const bool is_not_found = answer.has_value() &&
                                                     answer->status == kNotFound &&
                                                     answer->body.starts_with(kLeaseNotFoundText);
-                          if (is_not_found) return query->callback(kErrLeaseNotFound.Fail());
-                          AskAgain(std::move(query));
+                          if (is_not_found) return Tell<Value>(*query, kErrLeaseNotFound.Fail());
+                          if (is_last) AskAgain(std::move(query));
                         });
 }
 

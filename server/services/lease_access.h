@@ -1,5 +1,7 @@
 // Renewals and times to live of leases, wherever their primary is: here, if a quorum confirms after
-// each request that this member leads, or at the leader's peer port.
+// each request that this member leads, or at the leader's peer port. Both may be repeated, so that
+// one which was handed to a leader that hangs is handed to the next leader once that is known: a
+// short lease does not wait for the time-out. The first answer that says something counts.
 //
 // Thread-safe. Callbacks run once, on any thread, perhaps within the call, and must not block it.
 // An answered renewal holds because a quorum confirmed the leader after the request came, so the
@@ -9,12 +11,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string_view>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/shared_bytes.h"
+#include "base/task.h"
 #include "lease/lease_record.h"
 #include "proto/raft_types.h"
 #include "server/call/service_context.h"
@@ -61,7 +66,24 @@ class LeaseAccess {
     std::function<Result<Value>(std::string_view answer)> decode;
     TimePoint deadline;
     std::move_only_function<void(Result<Value>)> callback;
+    bool is_told = false;  // guarded by mutex_
   };
+  template <class Value>
+  void Tell(Query<Value>& query, Result<Value> answer);
+  template <class Value>
+  bool IsTold(const Query<Value>& query);
+  // A request that was posted to a member and is not answered yet.
+  struct Posted {
+    raft::MemberId leader = raft::kNone;
+    Task ask_again;
+  };
+  // Returns its number. As many wait as the poster takes.
+  std::uint64_t Remember(Posted posted);
+  // False if it was handed to another member meanwhile.
+  bool Forget(std::uint64_t number);
+  // Hands on what was posted to a member that leads no more, and looks again after a pause.
+  void FollowLeader();
+
   template <class Value>
   void Ask(rpc::Loop* loop, std::shared_ptr<Query<Value>> query);
   template <class Value>
@@ -88,6 +110,10 @@ class LeaseAccess {
   TimePoint Now() const;
 
   ServiceContext& context_;
+  std::mutex mutex_;  // guards the following
+  std::map<std::uint64_t, Posted> posted_;
+  std::uint64_t next_number_ = 0;
+  bool is_following_ = false;  // while something is posted
 };
 
 }  // namespace kvorum::server

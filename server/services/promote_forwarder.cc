@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/api_errors.h"
 #include "base/logging.h"
@@ -15,6 +16,7 @@ namespace {
 constexpr unsigned kPromoted = 200;
 constexpr unsigned kInternalError = 500;
 constexpr Duration kRetry = std::chrono::milliseconds(100);
+constexpr Duration kPatience = std::chrono::seconds(2);  // with one leader
 
 struct Refusal {
   ApiError error;
@@ -29,6 +31,12 @@ constexpr std::array kRefusals = {
     Refusal{kErrMemberNotLearner, 412, "membership: can only promote a learner member"},
     Refusal{kErrNotEnoughStarted, 412, kErrNotEnoughStarted.message},
 };
+
+MembershipView ViewOf(std::vector<Member> members) {
+  MembershipView view;
+  for (Member& each : members) view.members.emplace(each.id, std::move(each));
+  return view;
+}
 
 }  // namespace
 
@@ -59,42 +67,58 @@ PromoteForwarder::PromoteForwarder(Executor& executor, PeerRequester& requester,
 
 void PromoteForwarder::Forward(raft::MemberId id, TimePoint deadline, Callback callback) {
   executor_.Post([this, id, deadline, callback = std::move(callback)]() mutable {
-    Try(id, deadline, std::move(callback));
+    const auto view = membership_.View();
+    const auto member = view->members.find(id);
+    const bool was_learner = member != view->members.end() && member->second.is_learner;
+    Try({.id = id, .deadline = deadline, .was_learner = was_learner}, std::move(callback));
   });
 }
 
-void PromoteForwarder::Try(raft::MemberId id, TimePoint deadline, Callback callback) {
+void PromoteForwarder::Try(Promotion promotion, Callback callback) {
   const TimePoint now = executor_.clock().Now();
   const raft::MemberId leader = replica_.leader();
-  if (now >= deadline)
+  if (now >= promotion.deadline)
     return callback(leader == raft::kNone ? kErrNoLeader.Fail() : kErrTimeout.Fail());
   if (leader == membership_.self()) return callback(kErrNotLeader.Fail());
   const auto view = membership_.View();
   if (const auto member = view->members.find(leader); member != view->members.end()) {
-    for (const std::string& url : member->second.peer_urls) {
-      const auto answer =
-          requester_.Ask("POST", url, "/members/promote/" + std::to_string(id.value()),
-                         deadline - executor_.clock().Now());
-      if (!answer.has_value()) {
-        KV_WARN("failed to reach the leader", {"error", answer.error().message});
-        continue;
-      }
-      if (answer->status == kPromoted) {
-        auto members = DecodeMembersJson(answer->body);
-        if (!members.has_value()) return callback(std::unexpected(std::move(members).error()));
-        MembershipView result;
-        for (Member& each : *members) result.members.emplace(each.id, std::move(each));
-        return callback(std::move(result));
-      }
-      if (auto error = PromoteErrorOf(answer->status, answer->body); error.has_value())
-        return callback(std::unexpected(*std::move(error)));
-    }
+    if (auto answer = AskLeader(member->second, promotion); answer.has_value())
+      return callback(*std::move(answer));
   }
   // No leader yet, or another one soon.
   executor_.PostAt(executor_.clock().Now() + kRetry,
-                   [this, id, deadline, callback = std::move(callback)]() mutable {
-                     Try(id, deadline, std::move(callback));
+                   [this, promotion, callback = std::move(callback)]() mutable {
+                     Try(promotion, std::move(callback));
                    });
+}
+
+std::optional<Result<MembershipView>> PromoteForwarder::AskLeader(const Member& leader,
+                                                                  Promotion& promotion) {
+  for (const std::string& url : leader.peer_urls) {
+    const Duration left = promotion.deadline - executor_.clock().Now();
+    if (left <= Duration::zero()) break;
+    const auto answer =
+        requester_.Ask("POST", url, "/members/promote/" + std::to_string(promotion.id.value()),
+                       std::min(left, kPatience));
+    if (!answer.has_value()) {
+      KV_WARN("failed to reach the leader", {"error", answer.error().message});
+      promotion.is_repeated = true;
+      continue;
+    }
+    if (answer->status == kPromoted) {
+      auto members = DecodeMembersJson(answer->body);
+      if (!members.has_value()) return std::unexpected(std::move(members).error());
+      return ViewOf(*std::move(members));
+    }
+    auto error = PromoteErrorOf(answer->status, answer->body);
+    if (!error.has_value()) continue;
+    if (promotion.was_learner && promotion.is_repeated && *error == kErrMemberNotLearner) {
+      auto cluster = FetchCluster(requester_, {url}, std::min(left, kPatience));
+      if (cluster.has_value()) return ViewOf(std::move(cluster->members));
+    }
+    return std::unexpected(*std::move(error));
+  }
+  return std::nullopt;
 }
 
 }  // namespace kvorum::server

@@ -1,6 +1,9 @@
 // Forwards a promotion to the leader, which alone knows a learner's progress: POST
 // /members/promote/<id> on its peer port.
 //
+// A leader that does not answer is given 2 s: then the request is repeated, perhaps to the next
+// one. What became of it meanwhile is seen by the learner: a voter is told as promoted then.
+//
 // Forward may be called from any thread; requests are made one after another on the executor, which
 // each may block for as long as it takes.
 #pragma once
@@ -34,7 +37,15 @@ class PromoteForwarder {
   void Forward(raft::MemberId id, TimePoint deadline, Callback callback);
 
  private:
-  void Try(raft::MemberId id, TimePoint deadline, Callback callback);
+  struct Promotion {
+    raft::MemberId id = raft::kNone;
+    TimePoint deadline;
+    bool was_learner = false;  // as far as this member knows
+    bool is_repeated = false;  // a leader that did not answer may have done it
+  };
+  void Try(Promotion promotion, Callback callback);
+  // nullopt: worth another attempt.
+  std::optional<Result<MembershipView>> AskLeader(const Member& leader, Promotion& promotion);
 
   Executor& executor_;
   PeerRequester& requester_;

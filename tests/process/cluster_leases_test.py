@@ -140,6 +140,23 @@ class LeasesTest(unittest.TestCase):
             keeper.stop()
         self.members.check_equal()
 
+    def test_a_renewal_handed_to_a_leader_that_hangs_goes_to_the_next(self):
+        leader = self.members.leader()
+        follower = self.members.followers()[0]
+        lease = self.grant(follower)
+        self.put(follower, b"key", lease)
+        keeper = self.keep(follower, lease)
+        keeper.wait_more(3)
+        leader.pause()
+        renewed = keeper.renewed
+        time.sleep(2 * TTL_SECONDS)  # no time-out of a request is as long
+        self.assertGreater(keeper.renewed, renewed + 2 * TTL_SECONDS)
+        leader.resume()
+        keeper.wait_more(20)
+        self.assertFalse(keeper.lost)
+        self.assertEqual(self.count(follower, b"key"), 1)
+        self.members.check_equal()
+
     def test_the_python_client(self):
         follower = self.members.followers()[0]
         host, port = follower.endpoint.split(":")

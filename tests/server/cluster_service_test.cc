@@ -6,11 +6,14 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/api_errors.h"
 #include "proto/rpc.pb.h"
+#include "server/services/promote_forwarder.h"
 #include "tests/server/member_services.h"
 #include "tests/server/method_paths.h"
 #include "tests/server/request_bodies.h"
@@ -345,6 +348,65 @@ TEST_F(ClusterServiceTest, ALearnerJoinsCatchesUpAndIsPromoted) {
   const auto next = cluster_->WaitForLeader();
   ASSERT_TRUE(next.has_value());
   EXPECT_TRUE(cluster_->Propose(learner, RequestKind::kPut, PutBody("key", "5")).has_value());
+}
+
+// Answers a promotion as the test says, one after another, and anything else with a list of
+// members.
+struct ScriptedPeers final : PeerRequester {
+  void AskAll(std::string_view method, const std::vector<std::string>& urls, std::string_view,
+              Duration timeout, const Take& take) override {
+    if (method == "GET") {
+      take(urls[0], PeerAnswer{.status = 200, .cluster_id = "abc", .body = members});
+      return;
+    }
+    timeouts.push_back(timeout);
+    take(urls[0], answers.at(timeouts.size() - 1));
+  }
+  std::string Resolve(const std::string& url) override { return url; }
+
+  std::vector<Result<PeerAnswer>> answers;
+  std::string members;
+  std::vector<Duration> timeouts;
+};
+
+// A leader that hangs may have promoted it before the request was repeated.
+TEST_F(ClusterServiceTest, APromotionIsRepeatedWhereTheLeaderDoesNotAnswer) {
+  Begin(3);
+  const auto added =
+      ServicesOf(Leader()).Call<AddResponse>(kAdd, AddBody({"http://10.0.0.4:2380"}, true));
+  ASSERT_TRUE(added.has_value()) << added.error().message;
+  ASSERT_TRUE(cluster_->CatchUp());
+  const raft::MemberId id{added->member().id()};
+  const std::size_t follower = Follower();
+  const PeerAnswer not_learner{.status = 412,
+                               .cluster_id = "abc",
+                               .body = "membership: can only promote a learner member\n"};
+  ScriptedPeers peers;
+  MembershipView promoted = View(follower);
+  promoted.members.at(id).is_learner = false;
+  peers.members = EncodeMembersJson(promoted);
+  PromoteForwarder forwarder(cluster_->member(follower).lanes().io(), peers,
+                             cluster_->replica(follower),
+                             cluster_->member(follower).local_member().membership());
+  const auto forward = [&](raft::MemberId member) {
+    std::optional<Result<MembershipView>> told;
+    forwarder.Forward(member, cluster_->scheduler().clock().Now() + std::chrono::seconds(7),
+                      [&](Result<MembershipView> members) { told = std::move(members); });
+    EXPECT_TRUE(cluster_->RunUntil([&] { return told.has_value(); }));
+    return *told;
+  };
+  peers.answers = {Fail(Code::kUnavailable, "no answer in time"), not_learner};
+  const auto members = forward(id);
+  ASSERT_TRUE(members.has_value()) << members.error().message;
+  EXPECT_FALSE(members->members.at(id).is_learner);
+  EXPECT_EQ(peers.timeouts.at(0), std::chrono::seconds(2)) << "the rest is for the next leader";
+
+  peers.timeouts.clear();
+  peers.answers = {not_learner};
+  EXPECT_EQ(StatusOf(forward(id)), kErrMemberNotLearner.ToError()) << "nothing was repeated";
+  peers.timeouts.clear();
+  peers.answers = {Fail(Code::kUnavailable, "no answer in time"), not_learner};
+  EXPECT_EQ(StatusOf(forward(cluster_->id(0))), kErrMemberNotLearner.ToError()) << "it never was";
 }
 
 TEST_F(ClusterServiceTest, ALearnerServesItsOwnStateOnly) {

@@ -206,6 +206,55 @@ TEST_F(LeaseAccessTest, ALeaderThatNeverAnswersIsATimeout) {
   EXPECT_EQ(cluster_.scheduler().clock().Now() - begin, seconds(7));
 }
 
+// A lease of a few seconds would be lost if its renewal waited for the time-out.
+TEST_F(LeaseAccessTest, WhatWasHandedToALeaderThatHangsIsHandedToTheNext) {
+  AskAtAFollower();
+  const auto renewal = Renew();
+  const auto times = TimeToLive();
+  ASSERT_THAT(posts_.posted, SizeIs(2));
+  std::vector<Posts::Posted> hung = std::exchange(posts_.posted, {});
+  cluster_.Isolate(leader_);
+  const TimePoint begin = cluster_.scheduler().clock().Now();
+  const auto is_handed_on = [&] {
+    return posts_.posted.size() == 2 || (renewal->has_value() && times->has_value());
+  };
+  ASSERT_TRUE(cluster_.RunUntil(is_handed_on));
+  EXPECT_LT(cluster_.scheduler().clock().Now() - begin, seconds(4));
+  for (const Posts::Posted& each : posts_.posted) {
+    EXPECT_NE(each.to, cluster_.id(leader_));
+    EXPECT_LT(each.timeout, seconds(7)) << "the time that is left";
+  }
+  hung[0].done(Fail(Code::kUnavailable, "no answer in time"));
+  EXPECT_LE(posts_.posted.size(), 2U) << "nobody is asked for that";
+  while (!posts_.posted.empty()) {
+    const bool renews = posts_.posted[0].path == "/leases";
+    posts_.Answer(PeerPoster::Answer{
+        .status = 200,
+        .body = renews ? EncodeForwardedKeepAlive(kLease, 100)
+                       : EncodeInternalTimes(kLease, {.ttl_s = 9, .granted_s = 100, .keys = {}})});
+  }
+  EXPECT_EQ(Await(renewal), 100);
+  EXPECT_TRUE(Await(times).has_value());
+  hung[1].done(Fail(Code::kUnavailable, "no answer in time"));
+  cluster_.RunFor(seconds(1));
+  EXPECT_THAT(posts_.posted, IsEmpty());
+}
+
+// It had a quorum after it was asked.
+TEST_F(LeaseAccessTest, AnAnswerOfTheFormerLeaderCounts) {
+  AskAtAFollower();
+  const auto renewal = Renew();
+  std::vector<Posts::Posted> hung = std::exchange(posts_.posted, {});
+  cluster_.Isolate(leader_);
+  ASSERT_TRUE(cluster_.RunUntil([&] { return renewal->has_value() || !posts_.posted.empty(); }));
+  hung[0].done(PeerPoster::Answer{.status = 200, .body = EncodeForwardedKeepAlive(kLease, 99)});
+  ASSERT_TRUE(renewal->has_value());
+  std::vector<Posts::Posted> next = std::exchange(posts_.posted, {});
+  for (Posts::Posted& each : next) each.done(Fail(Code::kUnavailable, "refused"));
+  cluster_.RunFor(seconds(1));
+  EXPECT_THAT(posts_.posted, IsEmpty()) << "it is answered";
+}
+
 TEST_F(LeaseAccessTest, WithoutALeaderNobodyIsAskedAndThatIsSaid) {
   AskAtAFollower();
   for (std::size_t i = 0; i < 3; ++i) {
