@@ -58,9 +58,10 @@ void Http2Session::StartSession() {
       {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, options.max_header_list_bytes},
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, options.max_concurrent_streams},
   }};
-  // Without a limit no limit is announced, as in grpc-go.
+  // Without a limit no limit is announced, as in grpc-go. One beyond all stream ids is none, and to
+  // clients that read it into a signed number it would be nonsense.
   const std::size_t count =
-      options.max_concurrent_streams == UINT32_MAX ? settings.size() - 1 : settings.size();
+      options.max_concurrent_streams > INT32_MAX ? settings.size() - 1 : settings.size();
   KV_CHECK(nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings.data(), count) == 0,
            "nghttp2 refused our settings");
   nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0,

@@ -1,5 +1,6 @@
 #include <ostream>
 
+#include "server/messages/version.h"
 #include "tools/commands.h"
 #include "tools/completion.h"
 #include "tools/help.h"
@@ -46,8 +47,8 @@ Command VersionCommand() {
           .group = kUtilityGroup,
           .run = [](Invocation& invocation) -> Outcome<void> {
             // Scripts look for etcdctl's two lines, so these come first and unchanged.
-            invocation.world.out << "etcdctl version: 3.7.1\n"
-                                    "API version: 3.7\n"
+            invocation.world.out << "etcdctl version: " << server::kApiVersion
+                                 << "\nAPI version: 3.7\n"
                                     "kvorumctl version: " KVORUM_VERSION "\n";
             return {};
           }};

@@ -152,7 +152,6 @@ class FieldsPrinter final : public Printer {
       Line("Leader", status.leader());
       Line("IsLearner", status.islearner());
       Line("RaftIndex", status.raftindex());
-      Line("RaftTerm", status.raftterm());
       Line("RaftAppliedIndex", status.raftappliedindex());
       Line("Errors", fmt::format("[{}]", Join(status.errors(), " ")));
       Line("Endpoint", GoQuote(endpoint));

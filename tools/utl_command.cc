@@ -1,5 +1,6 @@
 #include <ostream>
 
+#include "server/messages/version.h"
 #include "tools/completion.h"
 #include "tools/help.h"
 #include "tools/man_page.h"
@@ -46,8 +47,8 @@ Command VersionCommand() {
           .brief = "Prints the version of kvorumutl",
           .run = [](ctl::Invocation& invocation) -> ctl::Outcome<void> {
             // Scripts look for etcdutl's two lines, so these come first and unchanged.
-            invocation.world.out << "etcdutl version: 3.7.1\n"
-                                    "API version: 3.7\n"
+            invocation.world.out << "etcdutl version: " << server::kApiVersion
+                                 << "\nAPI version: 3.7\n"
                                     "kvorumutl version: " KVORUM_VERSION "\n";
             return {};
           }};

@@ -7,7 +7,7 @@
 
 namespace kvorum::server {
 
-inline constexpr std::string_view kApiVersion = "3.7.1";
+inline constexpr std::string_view kApiVersion = "3.7.3";
 inline constexpr std::string_view kClusterVersion = "3.7.0";
 inline constexpr std::string_view kStorageVersion = "3.7.0";
 

@@ -121,7 +121,7 @@ bool PutsBeforeRanges(const Request& request, const Answer& ours, Answer& peer) 
   return for_a_put && TakeOurReason(ours, peer);
 }
 
-// Makes one range's answer of the peer what 3.7.1 says, as AllowedDifference::correct does.
+// Makes one range's answer of the peer what 3.7.3 says, as AllowedDifference::correct does.
 using CorrectRange = bool (*)(const RangeRequest& request, const RangeResponse& ours,
                               RangeResponse& peer);
 

@@ -1,5 +1,5 @@
 // The known cases in which the peer, an etcd from the distribution, answers differently from etcd
-// 3.7.1, whose answers are authoritative. Nothing else may differ.
+// 3.7.3, whose answers are authoritative. Nothing else may differ.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ struct AllowedDifference {
   std::string_view name;
   std::string_view reason;
   int peer_minor_before;  // allowed to peers older than 3.<this>
-  // Changes the peer's answer to that of 3.7.1 if this very difference is there, and returns
+  // Changes the peer's answer to that of 3.7.3 if this very difference is there, and returns
   // whether it was. Checks nothing else, so that any other difference remains visible.
   bool (*correct)(const Request& request, const Answer& ours, Answer& peer);
 };

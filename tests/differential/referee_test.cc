@@ -97,7 +97,7 @@ class TiesTest : public testing::Test {
     request_.set_sort_target(RangeRequest::VERSION);
   }
   bool Allowed(const RangeResponse& ours, const RangeResponse& peer) {
-    Referee referee("3.7.1");
+    Referee referee("3.7.3");
     Answer peer_answer = Ok(peer);
     return referee.Judge(request_, Ok(ours), peer_answer).empty();
   }
@@ -153,9 +153,9 @@ TEST(AllowedDifferencesTest, HashKvOfOldPeers) {
   };
   EXPECT_TRUE(allowed(kOldPeer, Ok(without_revision)));
   EXPECT_FALSE(allowed(kOldPeer, Ok(other_hash)));
-  EXPECT_FALSE(allowed("3.7.1", Ok(without_revision)));
+  EXPECT_FALSE(allowed("3.7.3", Ok(without_revision)));
   EXPECT_TRUE(allowed(kOldPeer, compacted()));
-  EXPECT_FALSE(allowed("3.7.1", compacted()));
+  EXPECT_FALSE(allowed("3.7.3", compacted()));
   ours.set_compact_revision(6);
   EXPECT_FALSE(allowed(kOldPeer, compacted()));
 }
@@ -172,7 +172,7 @@ TEST(AllowedDifferencesTest, AnUnknownSortOrderIsAllowedToOldPeersOnly) {
   EXPECT_FALSE(allowed(kOldPeer));
   request.set_sort_order(static_cast<RangeRequest::SortOrder>(3));
   EXPECT_TRUE(allowed(kOldPeer));
-  EXPECT_FALSE(allowed("3.7.1"));
+  EXPECT_FALSE(allowed("3.7.3"));
 }
 
 // Rows of keys only, the second with a lease.
@@ -190,7 +190,7 @@ TEST(AllowedDifferencesTest, OldPeersTellLeasesOfKeysOnly) {
     return Referee(version).Judge(range, Ok(Rows({1, 2})), peer_answer).empty();
   };
   EXPECT_TRUE(allowed(kOldPeer, RowsWithALease(7)));
-  EXPECT_FALSE(allowed("3.7.1", RowsWithALease(7)));
+  EXPECT_FALSE(allowed("3.7.3", RowsWithALease(7)));
   RangeResponse other_row = RowsWithALease(7);
   other_row.mutable_kvs(1)->set_version(9);
   EXPECT_FALSE(allowed(kOldPeer, other_row));
@@ -250,7 +250,7 @@ TEST_F(TwoReasonsTest, OldPeersMissAPutsKeyBeforeItsLease) {
   put.set_ignore_value(true);
   EXPECT_TRUE(Allowed(kOldPeer, kLease, kKey));
   EXPECT_FALSE(Allowed(kOldPeer, kKey, kLease));
-  EXPECT_FALSE(Allowed("3.7.1", kLease, kKey));
+  EXPECT_FALSE(Allowed("3.7.3", kLease, kKey));
 }
 
 TEST_F(TwoReasonsTest, OldPeersLookAtPutsBeforeRanges) {
@@ -260,7 +260,7 @@ TEST_F(TwoReasonsTest, OldPeersLookAtPutsBeforeRanges) {
   EXPECT_TRUE(Allowed(kOldPeer, kFuture, kLease));
   EXPECT_FALSE(Allowed(kOldPeer, kFuture, kKey));
   EXPECT_FALSE(Allowed(kOldPeer, kLease, kFuture));
-  EXPECT_FALSE(Allowed("3.7.1", kFuture, kLease));
+  EXPECT_FALSE(Allowed("3.7.3", kFuture, kLease));
 }
 
 std::string StreamText(std::uint64_t seed) {

@@ -100,7 +100,7 @@ class PythonClientTest(ClientsTest):
 
     def test_maintenance(self):
         status = self.client.status()
-        self.assertEqual(status.version, "3.7.1")
+        self.assertEqual(status.version, "3.7.3")
         self.assertEqual(status.leader.client_urls, [f"http://{self.member.endpoint}"])
         self.assertGreater(status.db_size, 0)
         self.assertEqual([member.name for member in self.client.members], ["default"])
@@ -189,7 +189,7 @@ class EtcdctlTest(ClientsTest):
             self.etcdctl("endpoint", "health", "-w", "simple") or
             self.etcdctl("endpoint", "health", check=False).stderr))
         status = json.loads(self.etcdctl("endpoint", "status", "-w", "json"))[0]["Status"]
-        self.assertEqual(status["version"], "3.7.1")
+        self.assertEqual(status["version"], "3.7.3")
         self.assertEqual(status["leader"], status["header"]["member_id"])
         members = json.loads(self.etcdctl("member", "list", "-w", "json"))["members"]
         self.assertEqual([member["name"] for member in members], ["default"])
@@ -214,7 +214,7 @@ class CurlTest(ClientsTest):
         self.assertEqual((code, kind), (200, "application/json"))
         self.assertEqual(
             json.loads(body),
-            {"etcdserver": "3.7.1", "etcdcluster": "3.7.0", "storage": "3.7.0"})
+            {"etcdserver": "3.7.3", "etcdcluster": "3.7.0", "storage": "3.7.0"})
 
     def test_other_paths_and_methods(self):
         self.assertEqual(self.curl("/no/such/path")[0], 404)

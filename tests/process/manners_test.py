@@ -26,7 +26,7 @@ class MannersTest(unittest.TestCase):
     def test_version(self):
         done = subprocess.run([server.BINARY, "--version"], capture_output=True, check=True)
         lines = done.stdout.decode().splitlines()
-        self.assertEqual(lines[0], "etcd Version: 3.7.1")
+        self.assertEqual(lines[0], "etcd Version: 3.7.3")
         self.assertTrue(lines[1].startswith("kvorum Version: "))
 
     def test_help_names_every_flag_and_exits_0(self):
@@ -133,7 +133,7 @@ class MannersTest(unittest.TestCase):
             self.assertIn("unrecognized environment variable ETCD_NO_SUCH_THING", text)
             port = int(re.search(r'"address":"127\.0\.0\.1:(\d+)"}', text.split("ready to serve")[1]).group(1))
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/version", timeout=5) as answer:
-                self.assertEqual(json.load(answer)["etcdserver"], "3.7.1")
+                self.assertEqual(json.load(answer)["etcdserver"], "3.7.3")
             self.assertTrue(os.path.exists(self.member.folder + "/localhost:20001"))
         finally:
             process.send_signal(signal.SIGTERM)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""/metrics, /livez, /readyz and /debug/vars of real servers, beside the table of etcd 3.7.1 and the packaged etcd."""
+"""/metrics, /livez, /readyz and /debug/vars of real servers, beside the table of etcd 3.7.3 and the packaged etcd."""
 
 import gzip
 import json
@@ -72,7 +72,7 @@ def parse(text):
 
 
 def table():
-    """name -> (type, labels, bounds) of etcd 3.7.1."""
+    """name -> (type, labels, bounds) of etcd 3.7.3."""
     rows = {}
     for line in TABLE.read_text(encoding="ascii").splitlines():
         if not line.startswith("#"):
@@ -150,7 +150,7 @@ class MetricsTest(unittest.TestCase):
         self.assertEqual(value("etcd_server_proposals_pending"), 0)
         self.assertGreaterEqual(value("etcd_server_proposals_committed_total"), 10)
         self.assertEqual(value("etcd_server_quota_backend_bytes"), 2 << 30)
-        self.assertEqual(value("etcd_server_version", '{server_version="3.7.1"}'), 1)
+        self.assertEqual(value("etcd_server_version", '{server_version="3.7.3"}'), 1)
         self.assertGreater(value("etcd_disk_wal_fsync_duration_seconds", "_count"), 0)
         self.assertGreater(value("etcd_disk_wal_write_bytes_total"), 0)
         self.assertGreater(value("etcd_mvcc_db_total_size_in_bytes"), 0)
@@ -241,7 +241,7 @@ class MetricsTest(unittest.TestCase):
         self.assertGreater(variables["memstats"]["HeapAlloc"], 0)
 
     def test_names_types_and_buckets_are_those_of_the_packaged_etcd(self):
-        """An older one: what it has and 3.7.1 has too is equal in both."""
+        """An older one: what it has and 3.7.3 has too is equal in both."""
         if not os.path.exists(ETCD):
             self.skipTest("no packaged etcd here")
         member = self.start()

@@ -37,7 +37,7 @@ async function main(endpoint) {
     await assert.rejects(client.put('').value('x').exec(), (error) => error instanceof EtcdError || /key is not provided/.test(error.message));
 
     const status = await client.maintenance.status();
-    assert.strictEqual(status.version, '3.7.1');
+    assert.strictEqual(status.version, '3.7.3');
     assert.ok(Number(status.dbSize) > 0);
     assert.ok((await client.maintenance.hash()).hash > 0);
     assert.strictEqual((await client.cluster.memberList({})).members.length, 1);

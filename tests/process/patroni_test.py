@@ -1,8 +1,8 @@
 """Patroni's own code for etcd (python package patroni) on the JSON gateway: a cluster's first steps, a leader that comes and
 goes, a lost lease, and what it makes of our errors.
 
-An error is as etcd 3.7.1 sends it, {"code":5,"message":"..."}; etcd up to 3.5 sent its text as "error" too, which Debian
-12's Patroni looks for, and otherwise takes the code. So it finds the class of the code, beside us as beside 3.7.1.
+An error is as etcd 3.7.3 sends it, {"code":5,"message":"..."}; etcd up to 3.5 sent its text as "error" too, which Debian
+12's Patroni looks for, and otherwise takes the code. So it finds the class of the code, beside us as beside 3.7.3.
 """
 
 import logging

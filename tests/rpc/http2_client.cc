@@ -163,6 +163,16 @@ Http2Client::Http2Client(std::uint16_t port, std::string_view first_bytes) : soc
 
 Http2Client::~Http2Client() { nghttp2_hd_inflate_del(inflater_); }
 
+std::optional<std::uint32_t> Http2Client::Setting(std::uint16_t id) const {
+  constexpr std::size_t kParameterBytes = 6;
+  for (std::size_t at = 0; at + kParameterBytes <= settings_.size(); at += kParameterBytes) {
+    const std::string_view parameter = std::string_view(settings_).substr(at, kParameterBytes);
+    if (parameter.substr(0, 2) == std::string{static_cast<char>(id >> 8), static_cast<char>(id)})
+      return Read32(parameter.substr(2));
+  }
+  return std::nullopt;
+}
+
 std::optional<Http2Client::ReceivedFrame> Http2Client::Next() {
   while (true) {
     while (buffer_.size() < kFrameHeadBytes ||
@@ -179,6 +189,7 @@ std::optional<Http2Client::ReceivedFrame> Http2Client::Next() {
     frame.payload = buffer_.substr(kFrameHeadBytes, size_bytes);
     buffer_.erase(0, kFrameHeadBytes + size_bytes);
     if (frame.type == FrameType::kSettings) {
+      if (settings_.empty()) settings_ = frame.payload;
       if ((frame.flags & kAck) == 0) Send(Frame(FrameType::kSettings, kAck, 0, ""));
       continue;
     }

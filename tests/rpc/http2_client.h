@@ -128,6 +128,8 @@ class Http2Client {
   Outcome Await(std::uint32_t stream_id);
   // Sends the headers (END_STREAM if there are no messages), the messages, and waits.
   Outcome Call(std::uint32_t stream_id, const Headers& headers, std::string_view messages);
+  // The value of a parameter in the server's first SETTINGS; nothing before they have come.
+  std::optional<std::uint32_t> Setting(std::uint16_t id) const;
   // True if a good call on this connection is answered.
   bool Works(std::uint32_t stream_id);
 
@@ -136,6 +138,7 @@ class Http2Client {
   nghttp2_hd_inflater* inflater_ = nullptr;
   std::string buffer_;
   std::string block_;
+  std::string settings_;
 };
 
 }  // namespace kvorum::rpc

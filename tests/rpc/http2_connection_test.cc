@@ -11,6 +11,24 @@
 namespace kvorum::rpc {
 namespace {
 
+// Go's HTTP/2 takes a number of streams above 2^31 - 1 for none and falls back to its default;
+// nobody may be held to fewer streams than were asked for.
+TEST_F(Http2Test, AsManyStreamsAsThereAreIdsAreNoLimit) {
+  constexpr std::uint16_t kMaxConcurrentStreams = 3;
+  const auto announced = [](std::uint32_t streams) {
+    Options options;
+    options.max_concurrent_streams = streams;
+    TestServer server(options);
+    Http2Client client(server.port());
+    EXPECT_TRUE(client.Works(1));
+    return client.Setting(kMaxConcurrentStreams);
+  };
+  EXPECT_EQ(announced(5), 5);
+  EXPECT_EQ(announced(0x7fff'ffff), 0x7fff'ffff);
+  EXPECT_EQ(announced(0x8000'0000), std::nullopt);
+  EXPECT_EQ(announced(0xffff'ffff), std::nullopt);
+}
+
 TEST_F(Http2Test, AnswersWaitForTheClientsWindow) {
   // An initial window of 10 bytes.
   Http2Client client(server_.port(),

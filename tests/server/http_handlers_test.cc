@@ -112,9 +112,9 @@ TEST_F(HttpHandlersTest, AReadThatFailsIsTheReason) {
 TEST_F(HttpHandlersTest, TheClusterVersionIsToldOnceItIsDecided) {
   Start();
   EXPECT_EQ(Get("/version"),
-            R"(200 {"etcdserver":"3.7.1","etcdcluster":"not_decided","storage":"3.7.0"})");
+            R"(200 {"etcdserver":"3.7.3","etcdcluster":"not_decided","storage":"3.7.0"})");
   Propose(RequestKind::kClusterVersionSet, EncodeClusterVersion("3.7.0"));
-  const std::string decided = R"({"etcdserver":"3.7.1","etcdcluster":"3.7.0","storage":"3.7.0"})";
+  const std::string decided = R"({"etcdserver":"3.7.3","etcdcluster":"3.7.0","storage":"3.7.0"})";
   EXPECT_EQ(Get("/version"), "200 " + decided);
   EXPECT_EQ(Join(Ask(peer_, "/version").body), decided);
 }

@@ -75,7 +75,7 @@ TEST_F(MaintenanceTest, StatusTellsWhatScriptsRead) {
   served_.lanes().RunFor(std::chrono::seconds(1));
   const auto status = Ok<etcdserverpb::StatusResponse>(kStatusPath);
   ExpectFullHeader(status, 4);
-  EXPECT_EQ(status.version(), "3.7.1");
+  EXPECT_EQ(status.version(), "3.7.3");
   EXPECT_EQ(status.storageversion(), "3.7.0");
   EXPECT_EQ(status.leader(), kServedMember);
   EXPECT_EQ(status.raftterm(), status.header().raft_term());

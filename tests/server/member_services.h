@@ -46,7 +46,7 @@ class SmallPeers final : public PeerRequester {
       PeerAnswer answer{.status = 200, .cluster_id = IdText(local_member.cluster_id()), .body = {}};
       answer.body = path == "/members"
                         ? EncodeMembersJson(*local_member.membership().View())
-                        : R"({"etcdserver":"3.7.1","etcdcluster":")" + version + R"("})";
+                        : R"({"etcdserver":"3.7.3","etcdcluster":")" + version + R"("})";
       return answer;
     }
     return Fail(Code::kUnavailable, url + ": connection refused");

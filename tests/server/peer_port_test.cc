@@ -102,7 +102,7 @@ TEST_F(PeerPortTest, ChecksComeInOrderWithTheirAnswers) {
   EXPECT_EQ(Answer(stream(4, "1")), "404 error sender not found");
   EXPECT_EQ(Answer(stream(2, "7")), "412 to field mismatch");
   EXPECT_EQ(Header(stream(2, "7"), "X-Etcd-Cluster-Id"), "c1");
-  EXPECT_EQ(Header(stream(2, "7"), "X-Server-Version"), "3.7.1");
+  EXPECT_EQ(Header(stream(2, "7"), "X-Server-Version"), "3.7.3");
   EXPECT_EQ(Answer(PostOf(Vote(3, 1), 3)), "403 cannot process message from removed member");
   EXPECT_EQ(Answer(PostOf(Vote(3, 1), 2)), "403 cannot process message from removed member");
   EXPECT_EQ(Answer(PostOf(Vote(2, 9), 2)), "403 cannot process message to mismatch member");
@@ -125,7 +125,7 @@ TEST_F(PeerPortTest, AStreamIsAnsweredAndCarriesLinkHeartbeats) {
   const std::string beat("\0\0\0\0\0\0\0\2\x08\x08", 10);
   const std::string received = client.ReadUntil(beat + beat);
   EXPECT_TRUE(received.starts_with("HTTP/1.1 200 OK\r\n"));
-  EXPECT_NE(received.find("X-Server-Version: 3.7.1\r\n"), std::string::npos);
+  EXPECT_NE(received.find("X-Server-Version: 3.7.3\r\n"), std::string::npos);
   other.Stop();
 }
 
@@ -492,7 +492,7 @@ class FalseMember {
         ++accepted_;
         sockets_.push_back(std::move(socket));
         sockets_.back()->Write(
-            {SharedBytes::Own("HTTP/1.1 200 OK\r\nX-Server-Version: 3.7.1\r\n\r\n" + stream_)},
+            {SharedBytes::Own("HTTP/1.1 200 OK\r\nX-Server-Version: 3.7.3\r\n\r\n" + stream_)},
             [](const Result<std::size_t>&) {});
       });
     });

@@ -11,7 +11,7 @@ namespace {
 
 // Clients, scripts and members decide by these.
 TEST(VersionTest, IsTheApiLevel) {
-  EXPECT_EQ(kApiVersion, "3.7.1");
+  EXPECT_EQ(kApiVersion, "3.7.3");
   EXPECT_EQ(kClusterVersion, "3.7.0");
   EXPECT_EQ(kStorageVersion, "3.7.0");
 }
@@ -24,7 +24,7 @@ TEST(VersionTest, TheTextBeginsWithTheApiLevelThenTellsWhatThisIs) {
     ASSERT_NE(colon, std::string::npos) << line;
     EXPECT_GT(line.size(), colon + 2) << line;
     if (names.empty()) {
-      EXPECT_EQ(line, "etcd Version: 3.7.1");
+      EXPECT_EQ(line, "etcd Version: 3.7.3");
     }
     names.push_back(line.substr(0, colon));
   }

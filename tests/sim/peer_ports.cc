@@ -55,7 +55,7 @@ Result<server::PeerAnswer> PeerPorts::AskOne(const std::string& url, std::string
   answer.body =
       path == "/members"
           ? server::EncodeMembersJson(*view)
-          : fmt::format(R"({{"etcdserver":"3.7.1","etcdcluster":"{}"}})",
+          : fmt::format(R"({{"etcdserver":"3.7.3","etcdcluster":"{}"}})",
                         view->cluster_version.empty() ? "not_decided" : view->cluster_version);
   return answer;
 }

@@ -125,7 +125,7 @@ Use "kvorumctl options" for a list of global command-line options (applies to al
 
 TEST(ExecuteTest, VersionBeginsWithTheLinesThatScriptsLookFor) {
   EXPECT_THAT(RunCtl({"version"}).out,
-              StartsWith("etcdctl version: 3.7.1\nAPI version: 3.7\nkvorumctl version: "));
+              StartsWith("etcdctl version: 3.7.3\nAPI version: 3.7\nkvorumctl version: "));
 }
 
 TEST(ExecuteTest, ADowngradeNeedsOneTarget) {

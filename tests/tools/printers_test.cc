@@ -289,7 +289,7 @@ TEST(PrintersTest, HealthInEachFormat) {
 EndpointStatus SomeStatus() {
   EndpointStatus e{"a:1", {}};
   Fill(*e.status.mutable_header());
-  e.status.set_version("3.7.1");
+  e.status.set_version("3.7.3");
   e.status.set_storageversion("3.7.0");
   e.status.set_dbsize(20480);
   e.status.set_dbsizeinuse(16384);
@@ -306,11 +306,11 @@ EndpointStatus SomeStatus() {
 TEST(PrintersTest, StatusInEachFormat) {
   const auto print = [](Printer& p) { return p.Status({SomeStatus()}); };
   EXPECT_EQ(PrintWith("simple", {}, print).out,
-            "a:1, 10, 3.7.1, 3.7.0, 20 kB, 16 kB, 20%, 2.1 GB, true, false, 2, 5, 4, one, two, , "
+            "a:1, 10, 3.7.3, 3.7.0, 20 kB, 16 kB, 20%, 2.1 GB, true, false, 2, 5, 4, one, two, , "
             "false\n");
   EXPECT_EQ(PrintWith("json", {}, print).out,
             R"([{"Endpoint":"a:1","Status":{"header":{"cluster_id":255,"member_id":16,)"
-            R"("revision":3,"raft_term":2},"version":"3.7.1","dbSize":20480,"leader":16,)"
+            R"("revision":3,"raft_term":2},"version":"3.7.3","dbSize":20480,"leader":16,)"
             R"("raftIndex":5,"raftTerm":2,"raftAppliedIndex":4,"errors":["one","two"],)"
             R"("dbSizeInUse":16384,"storageVersion":"3.7.0","dbSizeQuota":2147483648}}])"
             "\n");
@@ -318,7 +318,7 @@ TEST(PrintersTest, StatusInEachFormat) {
 "MemberID" : 16
 "Revision" : 3
 "RaftTerm" : 2
-"Version" : "3.7.1"
+"Version" : "3.7.3"
 "StorageVersion" : "3.7.0"
 "DBSize" : 20480
 "DBSizeInUse" : 16384
@@ -326,7 +326,6 @@ TEST(PrintersTest, StatusInEachFormat) {
 "Leader" : 16
 "IsLearner" : false
 "RaftIndex" : 5
-"RaftTerm" : 2
 "RaftAppliedIndex" : 4
 "Errors" : [one two]
 "Endpoint" : "a:1"

@@ -43,7 +43,7 @@ TEST(UtlCommandTest, HelpIsTheUsageAlone) {
 
 TEST(UtlCommandTest, ItsVersionIsTheOneOfTheApi) {
   EXPECT_THAT(RunUtl({"version", "-w", "nonsense"}).out,
-              StartsWith("etcdutl version: 3.7.1\nAPI version: 3.7\nkvorumutl version: "));
+              StartsWith("etcdutl version: 3.7.3\nAPI version: 3.7\nkvorumutl version: "));
 }
 
 TEST(UtlCommandTest, AnUnknownCommandIsRefused) {
