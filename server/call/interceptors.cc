@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/api_errors.h"
+#include "base/failpoint.h"
 #include "base/utf8.h"
 #include "server/call/access.h"
 #include "server/call/client_versions.h"
@@ -24,6 +25,7 @@ bool WantsLeader(const rpc::CallContext& call) { return call.Metadata(kRequireLe
 Result<void> CheckCall(const ServiceContext& context, const rpc::CallContext& call,
                        bool learner_serves) {
   if (context.quarantine != nullptr && context.quarantine->Refuses(call)) return kErrCorrupt.Fail();
+  KV_FAILPOINT("afterIsMemberExist");
   if (context.membership->is_learner() && !learner_serves) return kErrNotSupportedForLearner.Fail();
   if (const auto version = call.Metadata(kClientApiVersion);
       version.has_value() && !IsValidUtf8(*version)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/failpoint.h"
 #include "base/logging.h"
 #include "rpc/http1_parser.h"
 #include "server/messages/member_id.h"
@@ -156,6 +157,10 @@ Result<void> StreamReader::TakeBody(std::string_view bytes) {
   std::vector<raft::Message> messages;
   Result<void> fed = connection.decoder->Feed(bytes, messages);
   if (!fed.has_value()) links_.counters.broken_frames.fetch_add(1, std::memory_order_relaxed);
+  KV_FAILPOINT_RETURN("raftDropHeartbeat", text) {
+    static_cast<void>(text);
+    return fed;
+  }
   if (!messages.empty()) hooks_.on_messages(std::move(messages));
   return fed;
 }

@@ -10,7 +10,9 @@ namespace {
 constexpr Duration kPause = std::chrono::seconds(1);
 constexpr std::size_t kMaxRemembered = 256;
 
-// True if a single message of a peer may cause it, again and again.
+// True if a single message of a peer may cause it, again and again. A snapshot that the peer cannot
+// take is one: each answer to a heartbeat asks for it anew, and rounds of reads send heartbeats
+// too.
 bool IsOfOneMessage(raft::EventType type) {
   switch (type) {
     case raft::EventType::kVoteRefused:
@@ -19,6 +21,8 @@ bool IsOfOneMessage(raft::EventType type) {
     case raft::EventType::kPreVoteRefused:
     case raft::EventType::kAppendRefused:
     case raft::EventType::kAppendRejected:
+    case raft::EventType::kSnapshotSent:
+    case raft::EventType::kSnapshotFailed:
     case raft::EventType::kSnapshotIgnored:
     case raft::EventType::kCommitBeyondLog:
     case raft::EventType::kConfChangeRefused:
@@ -33,9 +37,7 @@ bool IsOfOneMessage(raft::EventType type) {
     case raft::EventType::kCampaignSkipped:
     case raft::EventType::kVoteGranted:
     case raft::EventType::kLogTruncated:
-    case raft::EventType::kSnapshotSent:
     case raft::EventType::kSnapshotRestored:
-    case raft::EventType::kSnapshotFailed:
     case raft::EventType::kConfChanged:
     case raft::EventType::kQuorumLost:
     case raft::EventType::kTransferStarted:

@@ -277,6 +277,7 @@ void LocalMember::SnapshotInstalled(const raft::SnapshotMetadata& metadata) {
   if (membership().View()->removed.contains(member_id_) && on_removed_) on_removed_();
   replica_->SnapshotInstalled(metadata);
   intake_->Installed();
+  KV_FAILPOINT("raftAfterWALRelease");
   KV_INFO("applied snapshot", {"snapshot-index", metadata.index}, {"revision", store().revision()});
 }
 

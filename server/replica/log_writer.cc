@@ -139,6 +139,7 @@ Result<void> LogWriter::SaveReceived(Write& write) {
   const raft::SnapshotMetadata& metadata = write.snapshot->metadata;
   KV_FAILPOINT("raftBeforeSaveSnap");
   KV_RETURN_IF_ERROR(datadir::SaveSnapshotFile(fs_, options_.snap_dir, metadata));
+  KV_FAILPOINT("raftBeforeWALSaveSnaphot");
   KV_RETURN_IF_ERROR(Sync());
   raft::HardState state = write.hard_state.value_or(writer_->hard_state());
   state.commit = metadata.index;
@@ -174,7 +175,7 @@ void LogWriter::SaveSnapshot(raft::SnapshotMetadata metadata) {
     TakeQueue();
     if (!WriteUnwritten()) return hooks_.on_snapshot_ended(0);
     if (metadata.index < received_index_) return hooks_.on_snapshot_ended(0);  // overtaken
-    KV_FAILPOINT("raftBeforeSaveSnap");
+    KV_FAILPOINT("logSnapshotBeforeFile");
     const ObservedTime time(times_.snapshot, wal_.clock());
     if (const auto saved = datadir::SaveSnapshotFile(fs_, options_.snap_dir, metadata);
         !saved.has_value()) {
@@ -183,16 +184,18 @@ void LogWriter::SaveSnapshot(raft::SnapshotMetadata metadata) {
               {"error", saved.error().message});
       return hooks_.on_snapshot_ended(0);
     }
+    KV_FAILPOINT("raftBeforeWALSaveSnaphot");
     const wal::SnapshotMarker marker{
         .index = metadata.index, .term = metadata.term, .conf_state = metadata.conf_state};
     if (const auto marked = writer_->SaveSnapshot(marker); !marked.has_value()) {
       if (marked.error().code != Code::kResourceExhausted) return Fatal(marked.error());
       return hooks_.on_snapshot_ended(0);
     }
-    KV_FAILPOINT("raftAfterSaveSnap");
-    KV_INFO("saved snapshot", {"snapshot-index", metadata.index}, {"snapshot-term", metadata.term});
+    KV_FAILPOINT("logSnapshotAfterMarker");
+    KV_INFO("saved snapshot to disk", {"snapshot-index", metadata.index},
+            {"snapshot-term", metadata.term});
     writer_->ReleaseTo(metadata.index);
-    KV_FAILPOINT("raftAfterWALRelease");
+    KV_FAILPOINT("logSnapshotAfterRelease");
     if (const auto purged = writer_->Purge(options_.max_wals); !purged.has_value()) {
       KV_WARN("could not remove old log files", {"error", purged.error().message});
     }

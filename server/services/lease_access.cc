@@ -29,6 +29,16 @@ bool LeaseAccess::IsPrimaryIn(raft::Term term) const {
   return context_.replica->leading_term() == term && context_.leases->primary_term() == term;
 }
 
+template <failpoint::Name name>
+void LeaseAccess::Pass(Task task) {
+  auto& point = failpoint::kPoint<name>;
+  if (!point.IsArmed()) return task();
+  context_.executors.readers->Post([&point, task = std::move(task)]() mutable {
+    static_cast<void>(point.Evaluate());
+    task();
+  });
+}
+
 // ---- as the leader ----
 
 void LeaseAccess::RenewHere(rpc::Loop* loop, lease::LeaseId id, RenewCallback callback) {
@@ -104,18 +114,40 @@ void LeaseAccess::TakeCheckpointBack(std::unique_ptr<Renewing> renewing) {
       });
 }
 
-void LeaseAccess::TimeToLiveHere(rpc::Loop* loop, LeaseTimeToLiveRequest request,
+void LeaseAccess::RenewForMember(lease::LeaseId id, RenewCallback callback) {
+  Pass<"beforeServeHTTPLeaseRenew">([this, id, callback = std::move(callback)]() mutable {
+    RenewHere(nullptr, id, std::move(callback));
+  });
+}
+
+void LeaseAccess::TimeToLiveForMember(LeaseTimeToLiveRequest request, TimesCallback callback) {
+  TimeToLiveHere(nullptr, request, Asked::kByMember, std::move(callback));
+}
+
+void LeaseAccess::TimeToLiveHere(rpc::Loop* loop, LeaseTimeToLiveRequest request, Asked asked,
                                  TimesCallback callback) {
   const raft::Term term = context_.replica->leading_term();
   if (term == 0) return callback(kErrNotPrimary.Fail());
-  context_.batcher->Read(
-      loop, [this, request, callback = std::move(callback)](const Result<void>& confirmed) mutable {
-        if (!confirmed.has_value()) return callback(std::unexpected(confirmed.error()));
-        auto times = context_.leases->TimeToLive(request.id, request.keys);
-        if (!times.has_value()) return callback(std::unexpected(std::move(times).error()));
-        if (!times->has_value()) return callback(kErrLeaseNotFound.Fail());
-        callback(std::move(**times));
-      });
+  context_.batcher->Read(loop, [this, request, asked, callback = std::move(callback)](
+                                   const Result<void>& confirmed) mutable {
+    if (!confirmed.has_value()) return callback(std::unexpected(confirmed.error()));
+    Task look_up = [this, request, callback = std::move(callback)]() mutable {
+      LookUpTimes(request, std::move(callback));
+    };
+    switch (asked) {
+      case Asked::kByClient:
+        return Pass<"beforeLookupWhenLeaseTimeToLive">(std::move(look_up));
+      case Asked::kByMember:
+        return Pass<"beforeLookupWhenForwardLeaseTimeToLive">(std::move(look_up));
+    }
+  });
+}
+
+void LeaseAccess::LookUpTimes(LeaseTimeToLiveRequest request, TimesCallback callback) {
+  auto times = context_.leases->TimeToLive(request.id, request.keys);
+  if (!times.has_value()) return callback(std::unexpected(std::move(times).error()));
+  if (!times->has_value()) return callback(kErrLeaseNotFound.Fail());
+  callback(std::move(**times));
 }
 
 // ---- wherever the leader is ----
@@ -135,16 +167,17 @@ void LeaseAccess::Renew(rpc::Loop* loop, lease::LeaseId id, RenewCallback callba
 void LeaseAccess::TimeToLive(rpc::Loop* loop, LeaseTimeToLiveRequest request,
                              TimesCallback callback) {
   using Asking = Query<LeaseTimes>;
-  Ask(loop,
-      std::make_shared<Asking>(Asking{
-          .ask_here = [this, request](rpc::Loop* on,
-                                      auto done) { TimeToLiveHere(on, request, std::move(done)); },
-          .path = kLeasesInternalPath,
-          .body = SharedBytes::Own(EncodeInternalTimeToLive(request)),
-          .decode = [id = request.id](
-                        std::string_view answer) { return DecodeInternalTimes(answer, id); },
-          .deadline = Now() + context_.limits.request_timeout,
-          .callback = std::move(callback)}));
+  Ask(loop, std::make_shared<Asking>(Asking{
+                .ask_here =
+                    [this, request](rpc::Loop* on, auto done) {
+                      TimeToLiveHere(on, request, Asked::kByClient, std::move(done));
+                    },
+                .path = kLeasesInternalPath,
+                .body = SharedBytes::Own(EncodeInternalTimeToLive(request)),
+                .decode = [id = request.id](
+                              std::string_view answer) { return DecodeInternalTimes(answer, id); },
+                .deadline = Now() + context_.limits.request_timeout,
+                .callback = std::move(callback)}));
 }
 
 std::uint64_t LeaseAccess::Remember(Posted posted) {

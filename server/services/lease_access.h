@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "base/shared_bytes.h"
 #include "base/task.h"
 #include "lease/lease_record.h"
@@ -52,10 +53,21 @@ class LeaseAccess {
   void TimeToLive(rpc::Loop* loop, LeaseTimeToLiveRequest request, TimesCallback callback);
 
   // For a follower's request: kErrNotPrimary unless this member leads.
-  void RenewHere(rpc::Loop* loop, lease::LeaseId id, RenewCallback callback);
-  void TimeToLiveHere(rpc::Loop* loop, LeaseTimeToLiveRequest request, TimesCallback callback);
+  void RenewForMember(lease::LeaseId id, RenewCallback callback);
+  void TimeToLiveForMember(LeaseTimeToLiveRequest request, TimesCallback callback);
 
  private:
+  // Two failpoints of one place, which tools tell apart.
+  enum class Asked : std::uint8_t { kByClient, kByMember };
+  void RenewHere(rpc::Loop* loop, lease::LeaseId id, RenewCallback callback);
+  void TimeToLiveHere(rpc::Loop* loop, LeaseTimeToLiveRequest request, Asked asked,
+                      TimesCallback callback);
+  void LookUpTimes(LeaseTimeToLiveRequest request, TimesCallback callback);
+  // Runs the task when the point has acted: at once if it is not set. It may sleep, and the caller
+  // is an I/O loop, which has others to serve.
+  template <failpoint::Name name>
+  void Pass(Task task);
+
   // One request to the primary, made here or there until it is answered.
   template <class Value>
   struct Query {

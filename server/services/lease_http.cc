@@ -42,20 +42,19 @@ void ServeRenewal(LeaseAccess& access, const rpc::HttpRequest& request, rpc::Htt
   if (IsRefused(request, reply)) return;
   const auto id = DecodeLeaseId(request.body.view());
   if (!id.has_value()) return reply.Send(rpc::HttpError(400, "error unmarshalling request"));
-  access.RenewHere(nullptr, *id,
-                   [id = *id, reply = std::move(reply)](const Result<std::int64_t>& ttl_s) mutable {
-                     reply.Send(ttl_s.has_value() ? Message(EncodeForwardedKeepAlive(id, *ttl_s))
-                                                  : RefusalOf(ttl_s.error()));
-                   });
+  access.RenewForMember(
+      *id, [id = *id, reply = std::move(reply)](const Result<std::int64_t>& ttl_s) mutable {
+        reply.Send(ttl_s.has_value() ? Message(EncodeForwardedKeepAlive(id, *ttl_s))
+                                     : RefusalOf(ttl_s.error()));
+      });
 }
 
 void ServeTimeToLive(LeaseAccess& access, const rpc::HttpRequest& request, rpc::HttpReply reply) {
   if (IsRefused(request, reply)) return;
   const auto asked = DecodeInternalTimeToLive(request.body.view());
   if (!asked.has_value()) return reply.Send(rpc::HttpError(400, "error unmarshalling request"));
-  access.TimeToLiveHere(
-      nullptr, *asked,
-      [id = asked->id, reply = std::move(reply)](const Result<LeaseTimes>& times) mutable {
+  access.TimeToLiveForMember(
+      *asked, [id = asked->id, reply = std::move(reply)](const Result<LeaseTimes>& times) mutable {
         reply.Send(times.has_value() ? Message(EncodeInternalTimes(id, *times))
                                      : RefusalOf(times.error()));
       });

@@ -63,6 +63,8 @@ class WatchSession final : public watch::StreamSink,
   void Create(const SharedBytes& bytes, const watch::CreateRequest& request);
   void GoOn();
   void SendPending();
+  void HoldUp();
+  void SendNow();
   void OnSent(const Result<void>& sent);
   void OnRoom();
   void EndTail();
@@ -188,9 +190,27 @@ bool WatchSession::HasRoom() const {
 
 void WatchSession::SendPending() {
   if (sending_ || pending_messages_ == 0 || stream_ == nullptr) return;
-  KV_FAILPOINT("beforeSendWatchResponse");
-  EndTail();
   sending_ = true;
+  if (KV_FAILPOINT_ARMED("beforeSendWatchResponse")) return HoldUp();
+  SendNow();
+}
+
+// A failpoint may sleep, and this is an I/O loop, which has others to serve. More responses may
+// come meanwhile, or the end.
+void WatchSession::HoldUp() {
+  rpc::Loop* const loop = stream_->context().loop();
+  context_.executors.readers->Post([self = shared_from_this(), loop] {
+    KV_FAILPOINT("beforeSendWatchResponse");
+    Task send = [self] {
+      if (self->stream_ != nullptr) self->SendNow();
+    };
+    if (loop == nullptr) return send();  // in tests, whose executors share a thread
+    loop->Post(std::move(send));
+  });
+}
+
+void WatchSession::SendNow() {
+  EndTail();
   sending_bytes_ = std::exchange(pending_bytes_, 0);
   stream_->WriteFrames(
       std::exchange(pending_, {}), std::exchange(pending_messages_, 0),

@@ -263,7 +263,7 @@ class Cluster:
         """Until its log begins behind that entry, so that who has no more needs a snapshot. It is cut off a moment after
         the writes, once the database is durable, at a snapshot of the log; the flags here keep five entries before one."""
         kept = 5
-        saved = re.compile(rb'saved snapshot.*"snapshot-index":"?(\d+)')
+        saved = re.compile(rb'saved snapshot to disk.*"snapshot-index":"?(\d+)')
         wait_until(lambda: max(map(int, saved.findall(member.log())), default=0) > index + kept,
                    f"{member.name} to cut its log off behind {index}")
 

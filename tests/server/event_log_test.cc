@@ -19,6 +19,19 @@ TEST(EventLog, AFloodOfOneKindByOnePeerIsOneLineASecond) {
   EXPECT_EQ(log.suppressed(), 999U);
 }
 
+// While the sender pauses, raft offers a snapshot with every answer to a heartbeat, and rounds of
+// reads send a thousand of these a second.
+TEST(EventLog, ASnapshotThatAPeerCannotTakeIsTwoLinesASecond) {
+  SetLogLevel(LogLevel::kError);
+  EventLog log;
+  for (int i = 0; i < 1000; ++i) {
+    log.Write({{.type = raft::EventType::kSnapshotSent, .peer = 7},
+               {.type = raft::EventType::kSnapshotFailed, .peer = 7}},
+              TimePoint{0} + std::chrono::milliseconds(i));
+  }
+  EXPECT_EQ(log.suppressed(), 1998U);
+}
+
 TEST(EventLog, WhatChangesThisMemberIsAlwaysWritten) {
   SetLogLevel(LogLevel::kError);
   EventLog log;

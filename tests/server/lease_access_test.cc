@@ -293,7 +293,7 @@ TEST_F(LeaseAccessTest, ALeaderWithoutAQuorumRenewsNothing) {
   AskAt(leader_);
   cluster_.Isolate(leader_);
   const auto here =
-      Told<std::int64_t>([&](auto told) { access_->RenewHere(nullptr, kLease, std::move(told)); });
+      Told<std::int64_t>([&](auto told) { access_->RenewForMember(kLease, std::move(told)); });
   EXPECT_EQ(ErrorOf(here), kErrNotPrimary);
   EXPECT_EQ(ErrorOf(Renew()), kErrNoLeader) << "told to a client";
 }
@@ -301,11 +301,11 @@ TEST_F(LeaseAccessTest, ALeaderWithoutAQuorumRenewsNothing) {
 TEST_F(LeaseAccessTest, AFollowerThatIsAskedByAPeerSaysSoAtOnce) {
   AskAtAFollower();
   const auto renewal =
-      Told<std::int64_t>([&](auto told) { access_->RenewHere(nullptr, kLease, std::move(told)); });
+      Told<std::int64_t>([&](auto told) { access_->RenewForMember(kLease, std::move(told)); });
   ASSERT_TRUE(renewal->has_value());
   EXPECT_EQ((*renewal)->error(), kErrNotPrimary);
   const auto times = Told<LeaseTimes>(
-      [&](auto told) { access_->TimeToLiveHere(nullptr, {.id = kLease}, std::move(told)); });
+      [&](auto told) { access_->TimeToLiveForMember({.id = kLease}, std::move(told)); });
   ASSERT_TRUE(times->has_value());
   EXPECT_EQ((*times)->error(), kErrNotPrimary);
 }
