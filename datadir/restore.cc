@@ -308,6 +308,9 @@ Result<void> Restore(FileSystem& fs, const mvcc::BackendOpener& open_backend,
   {
     KV_TRY(const DataDirectory directory, OpenDataDirectory(fs, root, options.wal_dir));
     KV_RETURN_IF_ERROR(MakeDatabase(fs, open_backend, snapshot, directory.database, made, options));
+    if (options.on_member) {
+      for (const Member& member : made.members) options.on_member(made.metadata.cluster_id, member);
+    }
     KV_RETURN_IF_ERROR(MakeLog(fs, directory, made));
     for (const std::string& folder : {directory.wal, directory.snap, root + "/member"})
       KV_RETURN_IF_ERROR(fs.SyncDirectory(folder));

@@ -16,6 +16,7 @@
 #include "base/file_system.h"
 #include "base/resolved_url.h"
 #include "mvcc/snapshot_stream.h"
+#include "server/messages/member.h"
 
 namespace kvorum::bbolt {
 class Reader;
@@ -39,6 +40,8 @@ struct RestoreOptions {
   std::function<Result<void>()> make_wal_dir = {};
   // The bytes of content that have been put; may be empty.
   std::function<void(std::uint64_t bytes)> on_progress = {};
+  // Called for each member of the new cluster once the database has it; may be empty.
+  std::function<void(std::uint64_t cluster_id, const server::Member& member)> on_member = {};
   // Called before a line about each larger step; may be empty.
   std::function<void(std::string_view what, std::int64_t revision)> on_step = {};
 };

@@ -1,10 +1,14 @@
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <system_error>
 
+#include "base/duration_text.h"
 #include "base/file_system.h"
+#include "base/human_bytes.h"
 #include "datadir/acting_as_owner.h"
 #include "datadir/database_file.h"
 #include "datadir/layout.h"
@@ -12,10 +16,12 @@
 #include "datadir/wait_for_lock.h"
 #include "mvcc/backend.h"
 #include "mvcc/index_file.h"
+#include "tools/json.h"
 #include "tools/progress_bar.h"
 #include "tools/step_progress.h"
 #include "tools/utl_commands.h"
 #include "tools/utl_database.h"
+#include "tools/utl_log.h"
 
 namespace kvorum::utl {
 namespace {
@@ -60,14 +66,44 @@ Result<void> DefragmentEtcds(ctl::World& world, const std::string& path, Duratio
   return datadir::RewriteEtcds(fs, {.path = path, .on_progress = progress.Callback()});
 }
 
-Result<void> Defragment(ctl::World& world, const datadir::Layout& layout, Duration timeout) {
+std::uint64_t SizeOf(const std::string& path) {
+  std::error_code not_there;
+  const std::uint64_t size = std::filesystem::file_size(path, not_there);
+  return not_there ? 0 : size;
+}
+
+// Writes etcdutl's two lines around it.
+Result<void> DefragmentAloud(ctl::World& world, const datadir::Layout& layout,
+                             const std::string& shown_path, Duration timeout) {
+  KV_TRY(const datadir::DatabaseKind kind, datadir::KindOfDatabase(layout.database));
+  const std::uint64_t before = SizeOf(layout.database);
+  const auto begin = std::chrono::steady_clock::now();
+  LogInfo(world, "defragmenting",
+          {{"path", ctl::JsonString(shown_path)},
+           {"current-db-size-bytes", std::to_string(before)},
+           {"current-db-size", ctl::JsonString(HumanBytes(before))}});
+  KV_RETURN_IF_ERROR(kind == datadir::DatabaseKind::kKvorum
+                         ? DefragmentOurs(world, layout.database, timeout)
+                         : DefragmentEtcds(world, layout.database, timeout));
+  const std::uint64_t after = SizeOf(layout.database);
+  const std::int64_t difference =
+      static_cast<std::int64_t>(after) - static_cast<std::int64_t>(before);
+  LogInfo(world, "finished defragmenting directory",
+          {{"path", ctl::JsonString(shown_path)},
+           {"current-db-size-bytes-diff", std::to_string(difference)},
+           {"current-db-size-bytes", std::to_string(after)},
+           {"current-db-size", ctl::JsonString(HumanBytes(after))},
+           {"took", ctl::JsonString(FormatDuration(std::chrono::steady_clock::now() - begin))}});
+  return {};
+}
+
+Result<void> Defragment(ctl::World& world, const datadir::Layout& layout,
+                        const std::string& shown_path, Duration timeout) {
   KV_TRY(const datadir::MemberLock lock, datadir::WaitForLock(timeout, [&] {
            return datadir::MemberLock::Take(PosixFileSystem(), layout);
          }));
   KV_RETURN_IF_ERROR(datadir::RemoveLeftovers(PosixFileSystem(), layout));
-  KV_TRY(const datadir::DatabaseKind kind, datadir::KindOfDatabase(layout.database));
-  return kind == datadir::DatabaseKind::kKvorum ? DefragmentOurs(world, layout.database, timeout)
-                                                : DefragmentEtcds(world, layout.database, timeout);
+  return DefragmentAloud(world, layout, shown_path, timeout);
 }
 
 Outcome<void> RunDefrag(ctl::Invocation& invocation) {
@@ -79,7 +115,7 @@ Outcome<void> RunDefrag(ctl::Invocation& invocation) {
   if (const auto there = CheckFile(path); !there) return failed(there.error().message);
   auto acting = datadir::ActingAsOwner::OfMember(dir);
   if (!acting.has_value()) return failed(acting.error().message);
-  const auto done = Defragment(invocation.world, datadir::Layout(acting->Reach(dir), ""),
+  const auto done = Defragment(invocation.world, datadir::Layout(acting->Reach(dir), ""), path,
                                invocation.flags.Duration("timeout"));
   if (!done.has_value()) return failed(acting->Named(done.error()).message);
   return {};

@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -13,6 +14,8 @@
 #include "datadir/restore.h"
 #include "datadir/snapshot_checksum.h"
 #include "mvcc/backend.h"
+#include "server/messages/member.h"
+#include "server/messages/member_id.h"
 #include "tools/json.h"
 #include "tools/progress_bar.h"
 #include "tools/step_progress.h"
@@ -75,6 +78,19 @@ void LogRestore(Invocation& invocation, std::string_view message,
             std::to_string(invocation.flags.Uint("initial-memory-map-size"))}});
 }
 
+// etcdutl's line; the member that restores has no id there.
+void LogMember(ctl::World& world, std::uint64_t cluster_id, const server::Member& member) {
+  std::string urls;
+  for (const std::string& url : member.peer_urls)
+    urls += (urls.empty() ? "" : ", ") + ctl::JsonString(url);
+  LogInfo(world, "added member",
+          {{"cluster-id", ctl::JsonString(server::IdText(cluster_id))},
+           {"local-member-id", "\"0\""},
+           {"added-peer-id", ctl::JsonString(server::IdText(member.id))},
+           {"added-peer-peer-urls", "[" + urls + "]"},
+           {"added-peer-is-learner", member.is_learner ? "true" : "false"}});
+}
+
 // Draws a bar on a terminal; what is to be told comes when it is gone.
 Result<void> RestoreWithProgress(Invocation& invocation, bbolt::Reader& snapshot,
                                  datadir::RestoreOptions options) {
@@ -85,6 +101,10 @@ Result<void> RestoreWithProgress(Invocation& invocation, bbolt::Reader& snapshot
   };
   options.on_step = [&](std::string_view what, std::int64_t revision) {
     steps.emplace_back(what, revision);
+  };
+  std::vector<std::pair<std::uint64_t, server::Member>> added;
+  options.on_member = [&](std::uint64_t cluster_id, const server::Member& member) {
+    added.emplace_back(cluster_id, member);
   };
   const auto open = [](const std::string& database) {
     return mvcc::OpenLmdbBackend({.path = database, .sync = mvcc::CommitSync::kByHand});
@@ -105,6 +125,7 @@ Result<void> RestoreWithProgress(Invocation& invocation, bbolt::Reader& snapshot
       LogInfo(invocation.world, what, {{"revision", std::to_string(revision)}});
     }
   }
+  for (const auto& [cluster_id, member] : added) LogMember(invocation.world, cluster_id, member);
   return restored;
 }
 

@@ -69,8 +69,13 @@ class EtcdsDirectoryTest(unittest.TestCase):
         theirs = self.copy()
         size = os.path.getsize(database(member.data_dir))
         done = run(UTL, *line)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
-        self.assertEqual(run(ETCDUTL, "defrag", "--data-dir", theirs).returncode, 0)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        expected = run(ETCDUTL, "defrag", "--data-dir", theirs)
+        self.assertEqual(expected.returncode, 0)
+        told = [[line.split("\t") for line in each.stderr.splitlines()] for each in (done, expected)]
+        messages = [[fields[-2] for fields in lines if len(fields) > 1 and "defragmenting" in fields[-2]] for lines in told]
+        self.assertEqual(messages[0], ["defragmenting", "finished defragmenting directory"])
+        self.assertEqual(messages[0], messages[1])
         self.assertLess(os.path.getsize(database(member.data_dir)), size / 4)
         self.assertLessEqual(os.path.getsize(database(member.data_dir)), os.path.getsize(database(theirs)))
         ours, expected = (self.status(ETCDUTL, database(path)) for path in (member.data_dir, theirs))

@@ -153,7 +153,12 @@ class RoundTripTest(BackupTest):
             found = json.loads(utl("hashkv", self.file, "--rev", str(revision), "-w", "json"))
             self.assertEqual((found["hash"], found["compactRevision"]), (expected, compacted))
 
-        utl("snapshot", "restore", self.file, "--data-dir", self.restored)
+        told = run(UTL, "snapshot", "restore", self.file, "--data-dir", self.restored)
+        self.assertEqual(told.returncode, 0, told.stderr)
+        lines = [text.split("\t") for text in told.stderr.splitlines()]
+        self.assertEqual([message for _, _, message, _ in lines],
+                         ["restoring snapshot", "added member", "restored snapshot"])
+        self.assertEqual(json.loads(lines[1][3])["added-peer-peer-urls"], ["http://localhost:2380"])
         self.assertEqual(os.listdir(self.restored), ["member"])
         self.assertEqual(status(self.restored)["totalKey"], saved["totalKey"])
         self.assertEqual(utl("hashkv", self.restored), f"{before[-1]}, {last}, {compacted}\n")
@@ -440,7 +445,15 @@ class FilesTest(BackupTest):
         member.stop()
         database = os.path.join(member.data_dir, "member", "snap", "db")
         size, before = os.path.getsize(database), utl("hashkv", member.data_dir)
-        self.assertEqual(succeed(*line), "")
+        done = run(*line)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        told = [text.split("\t") for text in done.stderr.splitlines()]
+        self.assertEqual([(level, message) for _, level, message, _ in told],
+                         [("info", "defragmenting"), ("info", "finished defragmenting directory")])
+        finished = json.loads(told[1][3])
+        self.assertEqual(finished["path"], database)
+        self.assertEqual(finished["current-db-size-bytes"], os.path.getsize(database))
+        self.assertEqual(finished["current-db-size-bytes-diff"], os.path.getsize(database) - size)
         self.assertLess(os.path.getsize(database), size / 2)
         self.assertEqual(utl("hashkv", member.data_dir), before)
         member.start()
