@@ -193,7 +193,7 @@ Result<std::string> Gunzip(std::string_view packed, std::size_t max_bytes) {
 
 Error CanceledError() { return kErrCanceled.ToError(); }
 Error DeadlineError() { return kErrDeadlineExceeded.ToError(); }
-Error ShuttingDownError() { return {Code::kUnavailable, "the server is shutting down"}; }
+Error ShuttingDownError() { return kErrStopped.ToError(); }
 Error NoAnswerError() { return {Code::kInternal, "the handler ended without an answer"}; }
 
 Error MalformedMethodError(std::string_view path) {

@@ -460,7 +460,7 @@ TEST_F(GrpcTest, ShutdownCancelsWhatOutlastsItsGrace) {
   server_.Shutdown(std::chrono::milliseconds(50));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
   EXPECT_EQ(stream->Read(), std::nullopt);
-  ExpectStatus(stream->Finish(), grpc::StatusCode::UNAVAILABLE, "the server is shutting down");
+  ExpectStatus(stream->Finish(), grpc::StatusCode::UNAVAILABLE, "etcdserver: server stopped");
   EXPECT_EQ(server_.cancelled, 1);
 }
 
