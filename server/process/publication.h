@@ -1,13 +1,20 @@
 // A member publishes itself: it proposes its name and client URLs, again and again until they are
-// applied, and then waits for the cluster's version, which the leader decides as soon as it leads.
+// applied, and then waits for the cluster's version, which the leader decides as soon as it leads,
+// and a moment for its streams to the others: who adds a member next needs peers that count as up.
 // From then on it is part of the cluster, and may serve.
+//
+// A member that joins may get its own publication within a snapshot. The entry is never applied
+// here then, and nobody is told of it: what the state says counts.
 //
 // Works on the control executor. The context and the executor outlive it.
 #pragma once
 
 #include <functional>
+#include <memory>
 
+#include "base/clock.h"
 #include "base/task.h"
+#include "server/messages/maintenance_encode.h"
 
 namespace kvorum::server {
 
@@ -23,8 +30,19 @@ class Publication {
   void Start();
 
  private:
+  // One proposal, which is decided by whoever hears of it first.
+  struct Attempt {
+    MemberAttributes attributes;
+    bool was_known = false;  // the state had them before
+    bool is_over = false;
+  };
   void Publish();
+  void Decided(const std::shared_ptr<Attempt>& attempt, bool applied);
+  void LookForIt(const std::shared_ptr<Attempt>& attempt);
+  bool IsKnown(const MemberAttributes& attributes) const;
   void WaitForClusterVersion();
+  void WaitForPeers(TimePoint until);
+  bool ArePeersConnected() const;
 
   const Options& options_;
   ServiceContext& context_;
