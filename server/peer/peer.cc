@@ -92,6 +92,10 @@ void Peer::Flush() {
 
 void Peer::Attach(StreamKind kind, std::unique_ptr<PeerSocket> socket) {
   writer(kind).Attach(std::move(socket));
+  Hurry();
+}
+
+void Peer::Hurry() {
   for (auto& reader : readers_) {
     if (reader != nullptr) reader->Hurry();
   }

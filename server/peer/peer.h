@@ -47,6 +47,8 @@ class Peer {
   void Flush();
   // The peer has opened a stream to read from.
   void Attach(StreamKind kind, std::unique_ptr<PeerSocket> socket);
+  // It has sent us something by another way than a stream: a stream that pauses is dialled.
+  void Hurry();
   // Sends one at a time; the receiver is told of each once.
   void SendSnapshot(raft::Message message, std::unique_ptr<mvcc::SnapshotSource> content);
   void Post(std::string path, SharedBytes body, Duration timeout, PeerPoster::Done done) {

@@ -322,6 +322,7 @@ RequestPlan PeerTransport::Impl::PlanPipeline(const rpc::HttpHead& head) {
   if (auto refusal = RefuseSender(head, *sender)) return PlanRefusedPost(head, *std::move(refusal));
   const auto take = [this, sender = *sender](const rpc::HttpHead&, const SharedBytes& body,
                                              rpc::HttpReply reply) {
+    if (Peer* peer = FindPeer(sender); peer != nullptr) peer->Hurry();
     rpc::HttpResponse answer = TakePosted(sender, body);
     std::ranges::move(OwnHeaders(), std::back_inserter(answer.headers));
     reply.Send(std::move(answer));

@@ -51,12 +51,22 @@ bool StreamReader::stands() const {
   return connection_ != nullptr && connection_->decoder != nullptr;
 }
 
+// A peer that calls and refuses our stream is not dialled more often than with the shortest pause.
 void StreamReader::Hurry() {
   pause_ = links_.options.first_redial;
-  if (connection_ == nullptr) timer_.Arm(pause_, [this] { Dial(); });
+  if (connection_ != nullptr) return;
+  const TimePoint now = links_.loop.clock().Now();
+  const TimePoint soonest = std::max(now, dialled_at_ + pause_);
+  if (soonest < redial_at_) DialAt(soonest, now);
+}
+
+void StreamReader::DialAt(TimePoint when, TimePoint now) {
+  redial_at_ = when;
+  timer_.Arm(when - now, [this] { Dial(); });
 }
 
 void StreamReader::Dial() {
+  dialled_at_ = links_.loop.clock().Now();
   connection_ = std::make_shared<Connection>(this);
   const Url& url = urls_.current();
   connection_->url = url.text();
@@ -176,7 +186,8 @@ void StreamReader::Failed(const Error& error) {
             {"peer", IdText(peer_)}, {"stream", PathName(kind_)}, {"url", url},
             {"error", error.message}, {"failures-so-far", failures_.count()});
   }
-  timer_.Arm(pause_, [this] { Dial(); });
+  const TimePoint now = links_.loop.clock().Now();
+  DialAt(now + pause_, now);
   pause_ = std::min(pause_ * 3 / 2, links_.options.last_redial);
 }
 

@@ -30,13 +30,14 @@ class StreamReader {
   StreamReader& operator=(const StreamReader&) = delete;
 
   bool stands() const;
-  // The peer seems to be alive: use the shortest pause.
+  // The peer calls, so it is alive and can be dialled now.
   void Hurry();
 
  private:
   struct Connection;
 
   void Dial();
+  void DialAt(TimePoint when, TimePoint now);
   void OnDialed(std::unique_ptr<PeerSocket> socket);
   void Read();
   void OnRead(std::size_t bytes);
@@ -54,6 +55,8 @@ class StreamReader {
   PeerTimer timer_;                         // for dialling again, or for the read time-out
   std::shared_ptr<Connection> connection_;  // null: pausing
   Duration pause_;
+  TimePoint dialled_at_{};
+  TimePoint redial_at_{};  // while it pauses
   LogLimit failures_;
 };
 
