@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/letter_case.h"
+#include "rpc/chunked_body.h"
 
 namespace kvorum::rpc {
 namespace {
@@ -17,9 +18,9 @@ namespace http = boost::beast::http;
 using boost::beast::string_view;
 using boost::system::error_code;
 
-// "0\r\n\r\n", the end of every chunked body. When a last chunk's header comes in pieces, Beast
-// (1.74) goes on only when this many bytes are there, and asserts that they are.
-constexpr std::size_t kLastChunkBytes = 5;
+// A field takes more memory than bytes: a head full of empty ones would take 16 times its own.
+// Clients send a few dozen.
+constexpr std::size_t kMaxFields = 1024;
 
 Error ToError(const error_code& error) {
   const bool too_large = error == http::error::header_limit;
@@ -39,13 +40,14 @@ std::string_view HttpHead::Header(std::string_view name) const {
   return found == headers.end() ? std::string_view() : std::string_view(found->value);
 }
 
+// Beast's part ends with the head: its bounds of a chunked body (1.74) leave out what stands around
+// the data, which it keeps until it is complete.
 struct Http1Parser::Impl {
   virtual ~Impl() = default;
-  virtual std::size_t Put(std::string_view bytes, std::string& body, error_code& error) = 0;
-  virtual void PutEnd(error_code& error) = 0;
+  virtual std::size_t PutHead(std::string_view bytes, error_code& error) = 0;
+  // The rest is of a complete head.
   virtual bool head_done() const = 0;
-  virtual bool done() const = 0;
-  // Checks a complete head.
+  virtual bool has_body() const = 0;
   virtual std::optional<Http1Head::Refusal> Judge() const = 0;
 };
 
@@ -59,35 +61,16 @@ struct Http1Parser::Parser final : Http1Parser::Impl, private http::basic_parser
     Base::body_limit(std::numeric_limits<std::uint64_t>::max());
   }
 
-  std::size_t Put(std::string_view bytes, std::string& out, error_code& error) override {
-    if (in_chunk_header && bytes.size() < kLastChunkBytes) {
-      error = http::error::need_more;
-      return 0;
-    }
-    body = &out;
-    const bool was_done = Base::is_header_done();
+  std::size_t PutHead(std::string_view bytes, error_code& error) override {
     const std::size_t used = Base::put(boost::asio::buffer(bytes.data(), bytes.size()), error);
-    in_chunk_header = error == http::error::need_more && Base::is_header_done() &&
-                      Base::chunked() && used < bytes.size();
-    if (!was_done && Base::is_header_done()) {
-      head.chunked = Base::chunked();
-      head.keep_alive = Base::keep_alive();
-      if (const auto length = Base::content_length()) head.content_length = *length;
-    }
+    if (!Base::is_header_done()) return used;
+    head.chunked = Base::chunked();
+    head.keep_alive = Base::keep_alive();
+    if (const auto length = Base::content_length()) head.content_length = *length;
     return used;
   }
-  void PutEnd(error_code& error) override {
-    std::string nothing;
-    body = &nothing;
-    // Beast accepts the end of a message only after a first byte of it.
-    if (!Base::got_some()) {
-      error = http::error::end_of_stream;
-      return;
-    }
-    Base::put_eof(error);
-  }
   bool head_done() const override { return Base::is_header_done(); }
-  bool done() const override { return Base::is_done(); }
+  bool has_body() const override { return !Base::is_done(); }
   std::optional<Http1Head::Refusal> Judge() const override {
     if (!is_request) return std::nullopt;
     return rules.Judge(head.is_http_1_0, head.method == "CONNECT");
@@ -104,34 +87,31 @@ struct Http1Parser::Parser final : Http1Parser::Impl, private http::basic_parser
     head.status = static_cast<unsigned>(status);
     head.is_http_1_0 = version == 10;
   }
-  void on_field_impl(http::field field, string_view name, string_view value, error_code&) override {
+  void on_field_impl(http::field field, string_view name, string_view value,
+                     error_code& error) override {
+    if (head.headers.size() == kMaxFields) {
+      error = http::error::header_limit;
+      return;
+    }
     head.headers.push_back({LowerCase(std::string(name)), std::string(value)});
-    if (Base::is_header_done()) return;  // a trailer
     const std::string& kept = head.headers.back().value;
     if (field == http::field::host) rules.AddHost(kept);
     if (field == http::field::transfer_encoding) rules.AddTransferEncoding(kept);
     if (field == http::field::content_length) rules.AddContentLength();
   }
   void on_header_impl(error_code&) override {}
-  void on_body_init_impl(boost::optional<std::uint64_t> const&, error_code&) override {}
-  std::size_t on_body_impl(string_view bytes, error_code&) override {
-    body->append(bytes.data(), bytes.size());
-    return bytes.size();
-  }
-  void on_chunk_header_impl(std::uint64_t, string_view, error_code&) override {}
-  std::size_t on_chunk_body_impl(std::uint64_t, string_view bytes, error_code&) override {
-    body->append(bytes.data(), bytes.size());
-    return bytes.size();
-  }
   void on_finish_impl(error_code&) override {}
+  // Never called: it is given no byte after the head.
+  void on_body_init_impl(boost::optional<std::uint64_t> const&, error_code&) override {}
+  std::size_t on_body_impl(string_view, error_code&) override { return 0; }
+  void on_chunk_header_impl(std::uint64_t, string_view, error_code&) override {}
+  std::size_t on_chunk_body_impl(std::uint64_t, string_view, error_code&) override { return 0; }
 
   HttpHead& head;
   Http1Head rules;
-  std::string* body = nullptr;
-  bool in_chunk_header = false;
 };
 
-Http1Parser::Http1Parser(Kind kind, std::size_t max_head_bytes) {
+Http1Parser::Http1Parser(Kind kind, std::size_t max_head_bytes) : max_head_bytes_(max_head_bytes) {
   if (kind == Kind::kRequest) {
     impl_ = std::make_unique<Parser<true>>(head_, max_head_bytes);
   } else {
@@ -142,33 +122,66 @@ Http1Parser::Http1Parser(Kind kind, std::size_t max_head_bytes) {
 Http1Parser::~Http1Parser() = default;
 
 Result<std::size_t> Http1Parser::Put(std::string_view bytes, std::string& body) {
-  std::size_t used = 0;
-  const bool had_head = impl_->head_done();
-  while (used < bytes.size() && !impl_->done()) {
-    error_code error;
-    const std::size_t step = impl_->Put(bytes.substr(used), body, error);
-    used += step;
-    if (error == http::error::need_more) break;
-    if (error) return std::unexpected(ToError(error));
-    if (!had_head && impl_->head_done()) {
-      refusal_ = impl_->Judge();
-      if (refusal_) return std::unexpected(ToError(*refusal_));
-      break;
-    }
-    if (step == 0) break;
+  if (bytes.empty() || done()) return 0;
+  return stage_ == Stage::kHead ? PutHead(bytes) : PutBody(bytes, body);
+}
+
+Result<std::size_t> Http1Parser::PutHead(std::string_view bytes) {
+  // Beast's own limit begins anew with each line that is complete.
+  const std::size_t room = max_head_bytes_ - head_bytes_;
+  error_code error;
+  const std::size_t used = impl_->PutHead(bytes.substr(0, room), error);
+  head_bytes_ += used;
+  if (!impl_->head_done()) {
+    if (bytes.size() >= room && (!error || error == http::error::need_more))
+      error = http::error::header_limit;
+    if (error && error != http::error::need_more) return std::unexpected(ToError(error));
+    return used;
   }
+  if (error) return std::unexpected(ToError(error));
+  refusal_ = impl_->Judge();
+  if (refusal_) return std::unexpected(ToError(*refusal_));
+  BeginBody();
+  return used;
+}
+
+void Http1Parser::BeginBody() {
+  if (!impl_->has_body()) {
+    stage_ = Stage::kDone;
+  } else if (head_.chunked) {
+    stage_ = Stage::kChunks;
+    chunks_ = std::make_unique<ChunkedBody>(max_head_bytes_);
+  } else if (head_.content_length) {
+    stage_ = Stage::kLength;
+    left_bytes_ = *head_.content_length;
+  } else {
+    stage_ = Stage::kUntilEnd;
+  }
+}
+
+Result<std::size_t> Http1Parser::PutBody(std::string_view bytes, std::string& body) {
+  if (stage_ == Stage::kChunks) {
+    KV_TRY(const std::size_t used, chunks_->Put(bytes, body));
+    if (chunks_->done()) stage_ = Stage::kDone;
+    return used;
+  }
+  std::size_t used = bytes.size();
+  if (stage_ == Stage::kLength) {
+    used = std::min<std::uint64_t>(used, left_bytes_);
+    left_bytes_ -= used;
+    if (left_bytes_ == 0) stage_ = Stage::kDone;
+  }
+  body.append(bytes.substr(0, used));
   return used;
 }
 
 Result<void> Http1Parser::PutEnd() {
-  error_code error;
-  impl_->PutEnd(error);
-  if (error) return std::unexpected(ToError(error));
-  return {};
+  if (stage_ == Stage::kUntilEnd) stage_ = Stage::kDone;
+  if (done()) return {};
+  return std::unexpected(ToError(error_code(http::error::partial_message)));
 }
 
 bool Http1Parser::head_done() const { return impl_->head_done(); }
-bool Http1Parser::done() const { return impl_->done(); }
 
 std::string_view ReasonOf(unsigned status) {
   if (status == 499) return "status code 499";  // one of proxies for a client that has left

@@ -3,7 +3,9 @@
 //
 // Used by one thread at a time. A malformed message, one whose head is too large, or one with an
 // unknown encoding is an error (kInvalidArgument, kResourceExhausted, kUnimplemented), after which
-// the connection must be closed. A body has no bound here: the caller checks its length.
+// the connection must be closed. The head is bounded, and what stands around the data of a chunked
+// body (chunked_body.h); its trailers are dropped. The data has no bound here: the caller checks
+// its length.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +22,8 @@
 #include "rpc/http1_rules.h"
 
 namespace kvorum::rpc {
+
+class ChunkedBody;
 
 struct HttpHead {
   std::string method;   // requests only
@@ -46,13 +50,15 @@ class Http1Parser {
   Http1Parser& operator=(const Http1Parser&) = delete;
 
   // Consumes bytes; appends those of the body to `body`. Returns the number consumed: all except
-  // those after the message's end, and those that need more bytes to be parsed. It stops once after
-  // the head.
+  // those after the message's end, and those of a line of the head that is not complete. It stops
+  // once after the head.
   Result<std::size_t> Put(std::string_view bytes, std::string& body);
   // The connection has ended: an error if this leaves the message incomplete.
   Result<void> PutEnd();
   bool head_done() const;
-  bool done() const;
+  bool done() const { return stage_ == Stage::kDone; }
+  // The memory of the head, of which its fields are the most.
+  std::size_t held_bytes() const { return head_bytes_ + head_.headers.size() * sizeof(HttpHeader); }
   const HttpHead& head() const { return head_; }
   HttpHead TakeHead() { return std::move(head_); }
   // The body is not read: nothing can follow the message on its connection.
@@ -64,10 +70,20 @@ class Http1Parser {
   struct Impl;
   template <bool is_request>
   struct Parser;
+  enum class Stage : std::uint8_t { kHead, kLength, kChunks, kUntilEnd, kDone };
 
+  Result<std::size_t> PutHead(std::string_view bytes);
+  void BeginBody();
+  Result<std::size_t> PutBody(std::string_view bytes, std::string& body);
+
+  const std::size_t max_head_bytes_;
   HttpHead head_;
   std::optional<Http1Head::Refusal> refusal_;
   std::unique_ptr<Impl> impl_;
+  std::size_t head_bytes_ = 0;  // consumed
+  Stage stage_ = Stage::kHead;
+  std::uint64_t left_bytes_ = 0;         // of a body with a length
+  std::unique_ptr<ChunkedBody> chunks_;  // of one in chunks
 };
 
 // The reason phrase of a status, for an answer's first line.

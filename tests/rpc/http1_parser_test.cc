@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -115,15 +116,74 @@ TEST(Http1ParserTest, AnAnswerNeedsNoHost) {
   EXPECT_TRUE(parser.done());
 }
 
-// Such a field after the body does not affect the framing.
-TEST(Http1ParserTest, TrailersAreNotJudged) {
+// Such a field after the body does not affect the framing, and says nothing about the request: who
+// looks at its headers would take it for something that came, and was judged, before the body.
+TEST(Http1ParserTest, TrailersNeverBecomeHeaders) {
   Http1Parser parser(Http1Parser::Kind::kRequest, kMaxHeadBytes);
   std::string input =
       "POST /raft HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-      "1\r\na\r\n0\r\nHost: b\r\n\r\n";
+      "1\r\na\r\n0\r\nHost: b\r\nAuthorization: root\r\nX-Server-From: 7\r\n\r\n";
   std::string body;
   PutAll(parser, input, body);
   EXPECT_TRUE(parser.done());
+  EXPECT_EQ(parser.head().headers.size(), 2);
+  EXPECT_EQ(parser.head().Header("authorization"), "");
+  EXPECT_EQ(parser.head().Header("x-server-from"), "");
+}
+
+// Feeds the start, then the piece over and over, up to 1 MiB; the error that ends it. `most` is the
+// most that was left unconsumed.
+Error EndOfEndless(std::string_view start, std::string_view piece, std::size_t& most) {
+  Http1Parser parser(Http1Parser::Kind::kRequest, kMaxHeadBytes);
+  std::string input(start);
+  std::string body;
+  most = 0;
+  for (std::size_t fed = 0; fed < (std::size_t{1} << 20); fed += piece.size()) {
+    while (!input.empty()) {
+      const auto used = parser.Put(input, body);
+      if (!used.has_value()) return used.error();
+      if (*used == 0) break;
+      input.erase(0, *used);
+    }
+    most = std::max(most, input.size());
+    input.append(piece);
+  }
+  return {Code::kOk, "it takes it for ever"};
+}
+
+TEST(Http1ParserTest, AHeadWithoutAnEndIsRefusedHoweverItIsCut) {
+  const std::string start = "GET / HTTP/1.1\r\nHost: a\r\n";
+  std::size_t most = 0;
+  for (const std::string_view piece : {"a: b\r\n", "a:\r\nb", "aaaaaaaaaaaaaaaa"}) {
+    EXPECT_EQ(EndOfEndless(start, piece, most).code, Code::kResourceExhausted) << piece;
+    EXPECT_LE(most, kMaxHeadBytes + piece.size()) << piece;
+  }
+}
+
+// Each costs more memory than it has bytes.
+TEST(Http1ParserTest, FieldsAreCounted) {
+  Http1Parser parser(Http1Parser::Kind::kRequest, std::size_t{64} << 10);
+  std::string input = "GET / HTTP/1.1\r\nHost: a\r\n";
+  for (int i = 0; i < 10'000; ++i) input += "a:\r\n";
+  std::string body;
+  const auto used = parser.Put(input + "\r\n", body);
+  ASSERT_FALSE(used.has_value());
+  EXPECT_EQ(used.error().code, Code::kResourceExhausted);
+}
+
+TEST(Http1ParserTest, WhatStandsAroundChunksWithoutAnEndIsRefusedAndNotKept) {
+  const std::string head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  std::size_t most = 0;
+  for (const std::string_view start : {"1", "1;", "0", "0;", "1;x=\"", "000", "1\r\na\r\n2;"}) {
+    const std::string_view piece = start.ends_with('0') ? "0" : "x";
+    EXPECT_EQ(EndOfEndless(head + std::string(start), piece, most).code, Code::kInvalidArgument)
+        << start;
+    EXPECT_EQ(most, 0) << start;
+  }
+  for (const std::string_view piece : {"a: b\r\n", "a: b", "aaaa"}) {
+    EXPECT_EQ(EndOfEndless(head + "0\r\n", piece, most).code, Code::kResourceExhausted) << piece;
+    EXPECT_EQ(most, 0) << piece;
+  }
 }
 
 }  // namespace
