@@ -12,6 +12,8 @@
 namespace kvorum::server {
 namespace {
 
+// The bytes read at once: of a connection about which nothing is known, and of a member's.
+constexpr std::size_t kFirstReadBytes = std::size_t{8} << 10;
 constexpr std::size_t kRequestReadBytes = std::size_t{64} << 10;
 // After an answer to a request that was not read to its end: the other end gets this much time, and
 // we read this much from it, to receive the answer before the connection is closed.
@@ -34,7 +36,7 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
       : server_(&server),
         socket_(std::move(socket)),
         timer_(server.loop_),
-        buffer_(kRequestReadBytes) {}
+        buffer_(kFirstReadBytes) {}
   ~Session() { ReleaseBody(); }
 
   void Start() {
@@ -126,7 +128,9 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
         OnHead();
         continue;
       }
-      CountBody(body_.size() - std::min(body_before, body_.size()));
+      const std::size_t piece_bytes = body_.size() - std::min(body_before, body_.size());
+      CountBody(piece_bytes);
+      if (piece_bytes > 0) AwaitPiece();
       if (!OnBody(*used == 0)) return;
     }
   }
@@ -138,7 +142,10 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
     RequestPlan plan = server_->handler_(parser_->head());
     is_from_member_ = is_from_member_ || plan.is_from_member;
     action_ = std::move(plan.action);
-    ArmTimer(server_->options_.body_timeout);
+    if (is_from_member_ && !is_reading_) buffer_.resize(kRequestReadBytes);
+    has_time_limit_ = !plan.is_from_member || !std::holds_alternative<StreamBody>(action_);
+    deadline_ = server_->loop_.clock().Now() + server_->options_.message_timeout;
+    AwaitPiece();
     if (auto* response = std::get_if<rpc::HttpResponse>(&action_)) {
       rpc::HttpResponse answer = std::move(*response);
       Send(std::move(answer));
@@ -169,20 +176,23 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
                rpc::HttpReply(std::make_shared<Answer>(server_->loop_, weak_from_this())));
         return false;
       }
-      if (needs_more) Refill();
+      if (needs_more) Read();
       return !needs_more;
     }
     if (body_.empty() && !parser_->done()) {
-      if (needs_more) Refill();
+      if (needs_more) Read();
       return !needs_more;
     }
     HandBodyOn();
     return false;
   }
 
-  void Refill() {
-    ArmTimer(server_->options_.body_timeout);
-    Read();
+  // Gives the body's next piece its time, within that of the message.
+  void AwaitPiece() {
+    Duration timeout = server_->options_.body_timeout;
+    if (has_time_limit_)
+      timeout = std::clamp(deadline_ - server_->loop_.clock().Now(), Duration(0), timeout);
+    ArmTimer(timeout);
   }
 
   void HandBodyOn() {
@@ -197,7 +207,7 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
           if (answer.has_value()) return self->SendStreamed(*std::move(answer));
           self->CountHeld(std::get<StreamBody>(self->action_).receiver->held_bytes());
           if (self->RefuseTooMuch()) return;
-          self->ArmTimer(self->server_->options_.body_timeout);
+          self->AwaitPiece();
           self->Parse();
         });
   }
@@ -289,6 +299,8 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
   std::size_t counted_bytes_ = 0;  // of body_
   std::size_t held_bytes_ = 0;     // by the receiver
   std::size_t lingered_bytes_ = 0;
+  TimePoint deadline_;           // of the message
+  bool has_time_limit_ = false;  // that the deadline is
   decltype(RequestPlan::action) action_;
   Phase phase_ = Phase::kHead;
   bool is_first_ = true;

@@ -2,9 +2,10 @@
 // their meaning. A stream's connection is handed over to the handler.
 //
 // Used on the loop's thread, except Listen, which comes before Start. Bounds: the connections (at
-// the cap the oldest one that never sent a member's request makes room), the time for a head and
-// between the pieces of a body, the size of heads, and the bytes of all bodies being collected,
-// with those that receivers keep.
+// the cap the oldest one that never sent a member's request makes room), the time for a head,
+// between the pieces of a body and for a whole message, the size of heads, and the bytes of all
+// bodies being collected, with those that receivers keep. Only bytes of the body itself are pieces:
+// its framing buys no time.
 #pragma once
 
 #include <atomic>
@@ -36,6 +37,8 @@ struct PeerServerOptions {
                                                             // is due
   Duration idle_timeout = std::chrono::minutes(1);          // between requests
   Duration body_timeout = std::chrono::seconds(30);         // between two pieces
+  // For a whole body, as in etcd; not for one that a member's request passes on piece by piece.
+  Duration message_timeout = std::chrono::minutes(5);
   rpc::PortUse port_use = rpc::PortUse::kAlone;
 };
 

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "server/messages/internal_request.h"
@@ -414,6 +416,62 @@ TEST_F(PeerPortTest, ARequestThatIsRefusedForItsHeadIsTheLastOfItsConnection) {
   EXPECT_EQ(Answer("POST /raft HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n"),
             "501 Unsupported transfer encoding");
   ExpectServes();
+}
+
+// On each path, known or not, and whoever sends it.
+TEST_F(PeerPortTest, ChunksWithoutAnEndAreRefused) {
+  Start();
+  const auto post = [&](std::string_view path, const std::string& start, std::string_view piece) {
+    std::string request =
+        PeerRequest("POST", path, 2,
+                    "X-Kvorum-Snapshot-Format: 1\r\nTransfer-Encoding: chunked\r\n") +
+        start;
+    for (std::size_t sent = 0; sent < 80'000; sent += piece.size()) request += piece;
+    const std::string answer = Answer(request);
+    return answer.substr(0, 3);
+  };
+  for (const std::string_view path :
+       {"/raft", "/raft/snapshot", "/raft/probing", "/leases", "/leases/internal",
+        "/members/promote/1", "/version", "/nothing"}) {
+    for (const std::string start : {"1;", "0;", ""}) {
+      EXPECT_EQ(post(path, start, start.empty() ? "0" : "x"), "400") << path << start;
+    }
+    EXPECT_EQ(post(path, "0\r\n", "a: b\r\n"), "431") << path;
+    EXPECT_EQ(post(path, "0\r\na: ", "b"), "431") << path;
+  }
+  EXPECT_EQ(peer_.transport().server_stats().gathered_bytes, 0);
+  ExpectServes();
+}
+
+// Bytes of the framing are no sign that the body goes on, and a body that comes byte by byte ends
+// with the message's time.
+TEST_F(PeerPortTest, ATrickleIsCutOff) {
+  PeerTransport::Options options = TestPeer::FastOptions();
+  options.server.head_timeout = std::chrono::milliseconds(300);
+  options.server.body_timeout = std::chrono::milliseconds(300);
+  options.server.message_timeout = std::chrono::milliseconds(600);
+  TestPeer other(1, options);
+  MembershipView view = ViewOf({&other});
+  view.members[2] = MemberAt(2, {"http://127.0.0.1:1"});
+  other.Start(std::move(view));
+  const std::string post = PeerRequest("POST", "/raft", 2, "Transfer-Encoding: chunked\r\n");
+  const std::string snapshot =
+      PeerRequest("POST", "/raft/snapshot", 77,
+                  "X-Kvorum-Snapshot-Format: 1\r\nTransfer-Encoding: chunked\r\n");
+  for (const auto& [start, piece] : std::initializer_list<std::pair<std::string, std::string>>{
+           {"GET / HTTP/1.1\r\nHost: x\r\nX: ", "x"},
+           {post + "1;", "x"},
+           {post + "0\r\na: ", "x"},
+           {post, "1\r\nx\r\n"},
+           {snapshot, "1\r\nx\r\n"}}) {
+    RawClient client(other.port());
+    client.Send(start);
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (client.Send(piece) && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_LT(std::chrono::steady_clock::now(), deadline) << start << piece;
+  }
+  other.Stop();
 }
 
 TEST_F(PeerPortTest, ManySilentConnectionsMakeRoomForAMember) {
