@@ -117,6 +117,7 @@ class Call final : public CallContext,
   bool waiting_ = false;               // ready for its handler, held back by the session
   bool dispatched_ = false;            // the handler was called
   bool response_begun_ = false;        // HEADERS were submitted
+  bool response_sent_ = false;         // and sent
   AnswerBody answer_body_;
   Ending ending_ = Ending::kOpen;
   Error status_;

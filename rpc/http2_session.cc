@@ -17,6 +17,8 @@ constexpr Duration kDrainRoundTrip = std::chrono::seconds(1);
 // The bound of frames waiting for a client that does not read, mostly refusals of its requests:
 // past it its next requests are left in the socket.
 constexpr std::size_t kMaxQueuedFrames = 1024;
+// A call that was open for so long was no request to be reset at once.
+constexpr Duration kLastingCall = std::chrono::seconds(1);
 constexpr std::array<std::uint8_t, 8> kDrainPing{'k', 'v', 'o', 'r', 'u', 'm', 'G', 'A'};
 
 struct StreamIsOpen {
@@ -73,7 +75,7 @@ void Http2Session::StartSession() {
 void Http2Session::OnInput(std::string_view bytes) {
   keepalive_.OnInput(per_loop_.loop.now());
   if (ending()) return;
-  late_frames_.Begin(bytes);
+  late_frames_.Begin(bytes, per_loop_.loop.now());
   const auto used = nghttp2_session_mem_recv(
       session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   if (late_frames_.missed()) {
@@ -206,6 +208,11 @@ void Http2Session::OnPingAck(const std::uint8_t* opaque) {
 void Http2Session::OnReset() {
   if (!floods_.AllowReset(per_loop_.loop.now()))
     HangUp(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_resets");
+}
+
+// An attack resets its streams as fast as it opens them. Who ends a thousand watches does not.
+bool Http2Session::IsOldNews(const Call& call) const {
+  return call.response_sent_ || call.started() + kLastingCall <= per_loop_.loop.now();
 }
 
 void Http2Session::OnKeepaliveTimer() {

@@ -162,8 +162,11 @@ class Http2Session final : public Session {
   void OnEstablished();
   void OnPing();
   void OnPingAck(const std::uint8_t* opaque);
-  // Counts a stream that was reset, by the client or for its fault.
+  // Counts a stream that was reset early by the client, or for its fault.
   void OnReset();
+  // True for a call whose client may leave it at no charge: it has got something of the answer, or
+  // the call has lasted.
+  bool IsOldNews(const Call& call) const;
   void OnKeepaliveTimer();
   // Sends the last frame to a misbehaving client: nothing is sent after it.
   void HangUp(std::uint32_t error_code, std::string_view debug_data);

@@ -94,9 +94,11 @@ struct Http2Session::Callbacks {
           if (Call* call = CallOf(session, frame->hd.stream_id)) self.OnRemoteEnd(*call);
         }
         break;
-      case NGHTTP2_RST_STREAM:
-        self.OnReset();
+      case NGHTTP2_RST_STREAM: {
+        const Call* const call = CallOf(session, frame->hd.stream_id);
+        if (call == nullptr || !self.IsOldNews(*call)) self.OnReset();
         break;
+      }
       case NGHTTP2_SETTINGS:
         for (const nghttp2_settings_entry& entry :
              std::span(frame->settings.iv, frame->settings.niv)) {
@@ -140,6 +142,7 @@ struct Http2Session::Callbacks {
       case NGHTTP2_HEADERS:
       case NGHTTP2_DATA:
         self.floods_.OnSent();
+        if (Call* const call = CallOf(session, frame->hd.stream_id)) call->response_sent_ = true;
         if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
           // The answer is complete: further bytes from the client are not wanted.
           const Call* call = CallOf(session, frame->hd.stream_id);

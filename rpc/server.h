@@ -51,7 +51,8 @@ struct Options {
   // The memory of answers, of all connections and of their makers; outlives the server. Null: no
   // bound.
   AnswerMemory* answers = nullptr;
-  // Streams reset by the client: a burst of this size, refilled at this rate; past it GOAWAY.
+  // Streams reset by the client before it got anything of their answer, within a second: a burst of
+  // this size, refilled at this rate; past it GOAWAY.
   std::uint32_t reset_burst = 1000;
   std::uint32_t resets_per_second = 100;
 

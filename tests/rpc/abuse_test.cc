@@ -109,6 +109,42 @@ TEST(AbuseTest, OrdinaryCancelsAreNotCutOff) {
   EXPECT_TRUE(client.Works(1001));
 }
 
+// A client that leaves its watches has had their answers.
+TEST(AbuseTest, StreamsThatWereAnsweredMayBeReset) {
+  TestServer server;
+  Http2Client client(server.port());
+  constexpr std::uint32_t kStreams = 1500;
+  for (std::uint32_t i = 0; i < kStreams; ++i)
+    client.Send(OpenStream(2 * i + 1, "/test.Echo/Chat") +
+                Frame(FrameType::kData, 0, 2 * i + 1, Message("x")));
+  for (std::uint32_t answers = 0; answers < kStreams; ++answers)
+    ASSERT_TRUE(client.NextOf(FrameType::kData)) << answers;
+  std::string resets;
+  for (std::uint32_t i = 0; i < kStreams; ++i)
+    resets += Frame(FrameType::kRstStream, 0, 2 * i + 1, BigEndian32(kCancel));
+  client.Send(resets);
+  EXPECT_TRUE(client.Works(2 * kStreams + 1));
+}
+
+// An answer that was made and not sent is none: a refusal costs the client nothing either.
+TEST(AbuseTest, RapidResetOfRefusedCallsIsCutOff) {
+  Options options;
+  options.reset_burst = 100;
+  options.resets_per_second = 10;
+  TestServer server(options);
+  Http2Client client(server.port());
+  std::string flood;
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    flood += UnaryCall(2 * i + 1, "/test.Echo/Nothing", "x") +
+             Frame(FrameType::kRstStream, 0, 2 * i + 1, BigEndian32(kCancel));
+  }
+  client.Send(flood);
+  const auto goaway = LastGoAway(client);
+  ASSERT_TRUE(goaway);
+  EXPECT_EQ(goaway->debug_data(), "too_many_resets");
+  ExpectServes(server);
+}
+
 // CVE-2024-28182 and its kin.
 TEST(AbuseTest, ContinuationFloodIsCutOff) {
   TestServer server;

@@ -13,7 +13,7 @@ namespace {
 
 class LateFramesTest : public testing::Test {
  protected:
-  LateFramesTest() { frames_.Begin(kPreface); }
+  LateFramesTest() { frames_.Begin(kPreface, now_); }
 
   bool Headers(std::int32_t stream_id) {
     return frames_.OnHeaders(stream_id, [this](std::int32_t id) { return open_.contains(id); });
@@ -27,7 +27,7 @@ class LateFramesTest : public testing::Test {
     std::string bytes;
     for (const std::int32_t id : streams)
       bytes += Frame(FrameType::kData, 0, static_cast<std::uint32_t>(id), "data");
-    frames_.Begin(bytes);
+    frames_.Begin(bytes, now_);
     for (const std::int32_t id : streams)
       if (open_.contains(id)) frames_.OnData();
     std::vector<std::int32_t> late;
@@ -38,6 +38,7 @@ class LateFramesTest : public testing::Test {
     return late;
   }
 
+  TimePoint now_;
   LateFrames frames_;
   std::set<std::int32_t> open_;
 };
@@ -58,6 +59,21 @@ TEST_F(LateFramesTest, DataAfterAResetOfOursIsIgnored) {
   open_.erase(1);
   frames_.OnReset(1);
   EXPECT_EQ(Data({1, 1}), Streams{});
+}
+
+// Who goes on sending on it does so knowing.
+TEST_F(LateFramesTest, DataLongAfterAResetIsReportedAgain) {
+  Open(1);
+  open_.erase(1);
+  frames_.OnReset(1);
+  now_ = now_ + LateFrames::kExcused - std::chrono::seconds(1);
+  EXPECT_EQ(Data({1}), Streams{});
+  now_ = now_ + std::chrono::seconds(1);
+  EXPECT_EQ(Data({1, 1}), Streams{1});
+  EXPECT_EQ(Data({1}), Streams{});
+  now_ = now_ + LateFrames::kExcused;
+  EXPECT_EQ(Data({1}), Streams{1});
+  EXPECT_TRUE(Headers(1)) << "trailers, as late";
 }
 
 TEST_F(LateFramesTest, StreamsThatWereNeverOpenAreNotLate) {
