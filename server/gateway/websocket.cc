@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rpc/web_origin.h"
 #include "rpc/websocket_handshake.h"
 
 namespace kvorum::server::gateway {
@@ -50,14 +51,15 @@ std::optional<std::string> TokenOfCookie(const rpc::HttpRequest& request) {
   return std::nullopt;
 }
 
-// The last one counts: a cookie stands in for the subprotocol's token.
+// The last one counts: a cookie stands in for the subprotocol's token. Browsers send it with what
+// any page asks of its host; only a page of that host can be meant by it.
 std::vector<rpc::HttpHeader> InnerHeaders(const rpc::HttpRequest& request) {
   std::vector<rpc::HttpHeader> headers;
   std::optional<std::string> token;
   const auto subprotocol = request.Header("sec-websocket-protocol");
   if (subprotocol && !subprotocol->empty()) token = TokenOfSubprotocol(*subprotocol);
-  if (const auto cookie = TokenOfCookie(request); cookie.has_value())
-    token = std::string(kScheme) + " " + *cookie;
+  const auto cookie = rpc::IsFromOtherHost(request) ? std::nullopt : TokenOfCookie(request);
+  if (cookie.has_value()) token = std::string(kScheme) + " " + *cookie;
   if (token.has_value()) headers.push_back({"authorization", *std::move(token)});
   for (const std::string_view name : {"origin", "referer"}) {
     if (const auto value = request.Header(name))

@@ -1,7 +1,8 @@
 // The door of the client ports for HTTP: requests in plain text that name a strange host are
 // refused
 // (--host-whitelist; a page of a strange site may have made the browser's resolver name us so),
-// pages of other origins may read the answers (--cors), and OPTIONS is answered for any path.
+// pages of other origins may read the answers (--cors), and OPTIONS is answered for any path. Where
+// origins are named, a WebSocket is refused to pages of others.
 //
 // Immutable, so thread-safe; outlives the handlers that it guards.
 #pragma once
@@ -26,12 +27,11 @@ class HttpAccess {
   using Names = std::set<std::string, std::less<>>;
   // The value of Access-Control-Allow-Origin; empty: none.
   std::string AllowedOrigin(const rpc::HttpRequest& request) const;
+  // True for a page of an origin that is neither named nor our own.
+  bool RefusesOrigin(const rpc::HttpRequest& request) const;
 
   Names hosts_;    // empty: all
   Names origins_;  // empty: all
 };
-
-// The host without its port, as Go's net.SplitHostPort finds it; the whole text if that fails.
-std::string_view HostnameOf(std::string_view host);
 
 }  // namespace kvorum::server

@@ -75,6 +75,35 @@ TEST(HttpAccessTest, AnswersNameTheOriginThatMayReadThem) {
   EXPECT_EQ(Ask(some, std::move(request)), "200 served");
 }
 
+// Browsers let any page open one; --cors is about reading answers, and would be passed by.
+TEST(HttpAccessTest, AWebSocketIsRefusedToPagesOfStrangeOrigins) {
+  const HttpAccess some({"*"}, {"http://a:80", "https://b:443", "http://c:8080"});
+  const auto ask = [](const HttpAccess& access, const std::vector<std::string>& origins,
+                      bool is_secure = false) {
+    rpc::HttpRequest request = RequestTo("own:2379");
+    request.is_secure = is_secure;
+    request.headers.push_back({"connection", "Upgrade"});
+    request.headers.push_back({"upgrade", "websocket"});
+    for (const std::string& origin : origins) request.headers.push_back({"origin", origin});
+    return Ask(access, std::move(request)).substr(0, 10);
+  };
+  EXPECT_EQ(ask(some, {}), "200 served") << "no browser";
+  for (const char* origin : {"http://a:80", "http://a", "https://b", "HTTPS://B:443",
+                             "http://c:8080", "http://own:2379"})
+    EXPECT_EQ(ask(some, {origin}), "200 served") << origin;
+  for (const char* origin :
+       {"http://evil", "http://a:81", "http://b", "https://a", "http://c", "null", "", "http://own",
+        "https://own:2379", "http://a.evil", "a:80"}) {
+    EXPECT_EQ(ask(some, {origin}), "403 Forbid") << origin;
+    EXPECT_EQ(ask(HttpAccess({"*"}, {"*"}), {origin}), "200 served") << origin;
+  }
+  EXPECT_EQ(ask(some, {"http://a:80", "http://evil"}), "403 Forbid");
+  EXPECT_EQ(ask(some, {"https://own:2379"}, /*is_secure=*/true), "200 served");
+  rpc::HttpRequest page = RequestTo("own:2379");
+  page.headers.push_back({"origin", "http://evil"});
+  EXPECT_EQ(Ask(some, std::move(page)), "200 served") << "which that page cannot read";
+}
+
 TEST(HttpAccessTest, OptionsAreAnsweredForAnyPath) {
   const HttpAccess access({"good"}, {"*"});
   EXPECT_EQ(Ask(access, RequestTo("good", "OPTIONS")), "200  for *");
