@@ -5,7 +5,8 @@
 // shared; the maker of a large answer reserves memory before it reads on. Past the bound
 // reservations fail, connections that hold a step or more start no further requests, and of the
 // connections whose clients have read nothing for a while the one that holds the most is cut off,
-// until the rest fits again.
+// until the rest fits again. Half as much past it incomplete requests of a step or more are refused
+// when they grow.
 //
 // Thread-safe; a Share belongs to its connection's loop, a Reservation to its holder. Outlives
 // both. The lock is held while the connections that hold something are searched, past the bound
@@ -105,6 +106,12 @@ class AnswerMemory {
 
   // True if nothing more fits.
   bool full() const { return used_bytes() >= limit_bytes_; }
+  // True if it is so full that requests that grow are refused: more may have come in the time that
+  // is left to clients that take nothing than there is memory for.
+  bool exhausted() const {
+    const std::size_t used = used_bytes();
+    return used > limit_bytes_ && used - limit_bytes_ > limit_bytes_ / 2;
+  }
   std::size_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
   std::size_t limit_bytes() const { return limit_bytes_; }
   // The most that was used since the last call.

@@ -83,10 +83,14 @@ void Connection::OnBytes(std::string_view bytes) {
   switch (state_) {
     case State::kSniffing:
       sniffed_.append(bytes);
-      if (StartSession()) session_->OnInput(std::exchange(sniffed_, {}));
+      if (!StartSession()) break;
+      session_->OnInput(std::exchange(sniffed_, {}));
+      WatchAsNeeded();
       break;
     case State::kServing:
       session_->OnInput(bytes);
+      // Not only after the next write: none may come while the client goes on sending.
+      WatchAsNeeded();
       break;
     case State::kLingering:
       lingered_bytes_ += bytes.size();

@@ -30,7 +30,9 @@ class HeldBytes {
   void SubtractUnsent(std::size_t bytes) { unsent_ -= bytes; }
   // Counts what the request holds now; false if all are too much.
   [[nodiscard]] bool Count(RequestBody& request) {
+    const std::uint64_t before = requests_;
     request.CountIn(requests_);
+    if (requests_ > before && requests_count() && all_.exhausted()) return false;
     return requests_ <= options_.max_buffered_request_bytes;
   }
   void Forget(RequestBody& request) { request.CountOut(requests_); }

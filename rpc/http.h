@@ -4,6 +4,7 @@
 // may come from any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -92,6 +93,9 @@ class HttpSink {
   virtual std::optional<HttpUpgrade> Upgrade(HttpResponse head);
   // Runs once if the client leaves, or closes its side, before the answer is complete.
   virtual void OnGone(std::move_only_function<void()> /*callback*/) {}
+  // On the connection's loop: the handler keeps so many bytes of the request. They count as the
+  // connection's until the answer is complete.
+  virtual void Hold(std::size_t /*bytes*/) {}
 };
 
 // The right to answer one request, once, from any thread. If it is dropped without an answer, it
@@ -112,6 +116,8 @@ class HttpReply {
   // On the connection's loop, before the answer. The callback runs there; it must not answer
   // within.
   void OnGone(std::move_only_function<void()> callback) { sink_->OnGone(std::move(callback)); }
+  // For HttpSink::Hold, before the answer and after it has begun.
+  std::weak_ptr<HttpSink> sink() const { return sink_; }
 
  private:
   std::shared_ptr<HttpSink> sink_;

@@ -40,6 +40,11 @@ class Http1Session::Answer final : public LoopHttpSink, public HttpBody {
   bool has_begun() const { return has_begun_; }
 
   void OnGone(std::move_only_function<void()> callback) override { gone_ = std::move(callback); }
+  void Hold(std::size_t bytes) override {
+    if (session_ == nullptr) return;
+    session_->handler_bytes_ = bytes;
+    session_->host_.CountHeld();
+  }
   std::shared_ptr<HttpBody> Begin(HttpResponse head) override {
     if (session_ == nullptr) return nullptr;
     has_begun_ = true;
@@ -145,13 +150,14 @@ bool Http1Session::ended() const {
 bool Http1Session::pauses_input(bool blocked) const {
   if (websocket_ != nullptr) return websocket_->pauses_input(blocked);
   if (phase_ == Phase::kOpenBody) return open_body_->is_full();
-  // While a request is handled, or its answer not read, the next requests wait in the socket.
-  return input_.size() > per_loop_.options.http_max_header_bytes &&
-         (blocked || phase_ == Phase::kHandling);
+  // The next requests wait in the socket: while one is handled, while its answer is not read, and
+  // until those that are here have been parsed. An incomplete head is smaller.
+  return input_.size() > per_loop_.options.http_max_header_bytes;
 }
 
 std::size_t Http1Session::held_bytes() const {
-  std::size_t held = input_.size() + body_.size();
+  std::size_t held = input_.size() + body_.size() + handler_bytes_;
+  if (parser_ != nullptr) held += parser_->held_bytes();
   for (const SharedBytes& part : output_) held += part.size();
   if (open_body_ != nullptr) held += open_body_->held_bytes();
   if (websocket_ != nullptr) held += websocket_->held_bytes();
@@ -163,6 +169,11 @@ bool Http1Session::output_waits() const {
   std::size_t bytes = 0;
   for (const SharedBytes& part : output_) bytes += part.size();
   return bytes >= AnswerMemory::kStepBytes;
+}
+
+void Http1Session::ResumeInput() {
+  ParseInput();
+  host_.WantFlush();  // the socket may be read again
 }
 
 void Http1Session::ParseInput() {
@@ -203,7 +214,13 @@ bool Http1Session::ParseSome() {
     return true;
   }
   input_.erase(0, *used);
-  if (body_.size() >= AnswerMemory::kStepBytes) host_.CountHeld();
+  if (body_.size() >= AnswerMemory::kStepBytes) {
+    host_.CountHeld();
+    if (*used > 0 && per_loop_.answers.exhausted()) {
+      Refuse(503);
+      return true;
+    }
+  }
   if (body_.size() > per_loop_.options.http_max_body_bytes) {
     Refuse(413);
     return true;
@@ -256,7 +273,7 @@ void Http1Session::Dispatch() {
 void Http1Session::DispatchOpen() {
   open_body_ = std::make_shared<OpenBody>(per_loop_.loop, [this] {
     if (!input_.empty()) per_loop_.loop.Arm(resume_timer_, per_loop_.loop.now());
-    host_.WantFlush();  // the socket may be read again
+    host_.WantFlush();
   });
   Dispatch();
 }
@@ -296,9 +313,14 @@ std::optional<HttpUpgrade> Http1Session::Upgrade(const HttpResponse& head) {
   return websocket_->Begin();
 }
 
-void Http1Session::SendResponse(HttpResponse response) {
+void Http1Session::EndAnswer() {
   answer_->Detach();
   answer_.reset();
+  handler_bytes_ = 0;
+}
+
+void Http1Session::SendResponse(HttpResponse response) {
+  EndAnswer();
   SendHead(response, fmt::format("Content-Length: {}\r\n", SizeBytes(response.body)));
   if (!head_only_) {
     for (SharedBytes& part : response.body) {
@@ -345,8 +367,7 @@ void Http1Session::SendChunk(ByteChain bytes) {
 }
 
 void Http1Session::EndBody() {
-  answer_->Detach();
-  answer_.reset();
+  EndAnswer();
   if (!http_1_0_) output_.push_back(SharedBytes::Static("0\r\n\r\n"));
   EnterPhase(Phase::kIdle);
   host_.WantFlush();

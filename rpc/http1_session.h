@@ -51,6 +51,8 @@ class Http1Session final : public Session {
   // A client that does not read its answers gets no further one made.
   bool output_waits() const;
   void ParseInput();
+  // The same, later than the bytes came.
+  void ResumeInput();
   // Parses one step further; false if it needs more input.
   bool ParseSome();
   void EnterPhase(Phase phase);
@@ -61,6 +63,7 @@ class Http1Session final : public Session {
   void ParseOpenBody();
   void EndOpenBody();
   std::optional<HttpUpgrade> Upgrade(const HttpResponse& head);
+  void EndAnswer();
   void SendResponse(HttpResponse response);
   // The parts of an answer whose body is sent while it is made.
   void BeginBody(const HttpResponse& head);
@@ -80,6 +83,7 @@ class Http1Session final : public Session {
   std::string input_;
   std::unique_ptr<Http1Parser> parser_;
   std::string body_;
+  std::size_t handler_bytes_ = 0;  // of the request that is being handled, kept by its handler
   Phase phase_ = Phase::kIdle;
   bool keep_alive_ = true;  // of the request that is being handled
   bool head_only_ = false;  // it is a HEAD
@@ -92,7 +96,7 @@ class Http1Session final : public Session {
   std::shared_ptr<Answer> answer_;
   std::deque<SharedBytes> output_;
   MemberTimer<Http1Session, &Http1Session::OnTimer> timer_{*this};
-  MemberTimer<Http1Session, &Http1Session::ParseInput> resume_timer_{*this};
+  MemberTimer<Http1Session, &Http1Session::ResumeInput> resume_timer_{*this};
 };
 
 }  // namespace kvorum::rpc

@@ -35,6 +35,11 @@ class Http2Session::HttpAnswer final : public LoopHttpSink, public HttpBody {
     call_->OnCancel(
         [callback = std::move(callback)](const Error& /*reason*/) mutable { callback(); });
   }
+  void Hold(std::size_t bytes) override {
+    if (call_->session_ == nullptr || call_->decided()) return;
+    call_->request_.set_handler_bytes(bytes);
+    call_->session_->CountBuffered(*call_);
+  }
   std::shared_ptr<HttpBody> Begin(HttpResponse head) override {
     if (call_->session_ == nullptr || call_->decided()) return nullptr;
     call_->session_->BeginHttpBody(*call_, std::move(head));

@@ -31,6 +31,8 @@ class RequestBody {
   }
   // The memory of an unusually large header block.
   void set_head_bytes(std::uint32_t head_bytes) { head_bytes_ = head_bytes; }
+  // What its handler keeps of it.
+  void set_handler_bytes(std::size_t handler_bytes) { handler_bytes_ = handler_bytes; }
 
   // Counts received bytes; false if the client stated fewer.
   bool Receive(std::size_t size_bytes) {
@@ -77,7 +79,8 @@ class RequestBody {
 
   // Adds what it holds to the sum over a connection's requests, or corrects what it added before.
   void CountIn(std::uint64_t& sum_bytes) {
-    const std::size_t holds = reader_.held_bytes() + message_.size() + kept_bytes() + head_bytes_;
+    const std::size_t holds =
+        reader_.held_bytes() + message_.size() + kept_bytes() + head_bytes_ + handler_bytes_;
     sum_bytes += holds;
     sum_bytes -= std::exchange(counted_bytes_, holds);
   }
@@ -93,6 +96,7 @@ class RequestBody {
   std::string kept_;
   std::size_t kept_used_ = 0;
   std::size_t counted_bytes_ = 0;
+  std::size_t handler_bytes_ = 0;
   std::uint32_t head_bytes_ = 0;
   bool has_stated_bytes_ = false;
   bool ended_ = false;

@@ -12,6 +12,9 @@
 namespace kvorum::rpc {
 namespace {
 
+// Registered with RFC 6455's codes.
+constexpr std::uint16_t kTryAgainLater = 1013;
+
 const std::uint8_t* BytesOf(std::string_view text) {
   return reinterpret_cast<const std::uint8_t*>(text.data());
 }
@@ -34,6 +37,11 @@ class WebSocketSession::Answer final : public LoopHttpSink, public HttpBody {
   void OnOutputTaken() { Tell({}); }
 
   void OnGone(std::move_only_function<void()> callback) override { gone_ = std::move(callback); }
+  void Hold(std::size_t bytes) override {
+    if (session_ == nullptr) return;
+    session_->handler_bytes_ = bytes;
+    session_->host_.CountHeld();
+  }
   std::shared_ptr<HttpBody> Begin(HttpResponse /*head*/) override {
     if (session_ == nullptr) return nullptr;
     return std::static_pointer_cast<Answer>(shared_from_this());
@@ -163,7 +171,13 @@ void WebSocketSession::ReadFrames() {
   if (failed || wslay_event_get_read_enabled(frames_) == 0 ||
       wslay_event_get_close_received(frames_) != 0)
     return HangUp();
-  if (message_.size() >= AnswerMemory::kStepBytes) host_.CountHeld();
+  if (message_.size() >= AnswerMemory::kStepBytes) {
+    host_.CountHeld();
+    if (per_loop_.answers.exhausted()) {
+      wslay_event_queue_close(frames_, kTryAgainLater, nullptr, 0);
+      return HangUp();
+    }
+  }
   if (wslay_event_want_write(frames_) != 0) host_.WantFlush();
 }
 
@@ -235,7 +249,7 @@ bool WebSocketSession::pauses_input(bool blocked) const {
 }
 
 std::size_t WebSocketSession::held_bytes() const {
-  return input_.size() + message_.size() + line_.size() + body_->held_bytes() +
+  return input_.size() + message_.size() + line_.size() + body_->held_bytes() + handler_bytes_ +
          wslay_event_get_queued_msg_length(frames_);
 }
 

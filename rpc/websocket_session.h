@@ -62,8 +62,9 @@ class WebSocketSession final : public Session {
   SessionHost& host_;
   wslay_event_context* frames_ = nullptr;
   std::string input_;
-  std::string message_;  // the client's, as far as it has come
-  std::string line_;     // the answer's, as far as it has come
+  std::string message_;            // the client's, as far as it has come
+  std::string line_;               // the answer's, as far as it has come
+  std::size_t handler_bytes_ = 0;  // of the request, kept by its handler
   std::shared_ptr<OpenBody> body_;
   std::shared_ptr<Answer> answer_;  // null once it is complete, or nobody waits for it
   OutputBatch* batch_ = nullptr;    // while Produce runs

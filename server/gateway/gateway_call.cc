@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/api_errors.h"
+#include "rpc/answer_memory.h"
 #include "rpc/grpc_protocol.h"
 #include "rpc/http_input.h"
 #include "rpc/loop.h"
@@ -31,6 +33,7 @@ GatewayCall::GatewayCall(const GatewayParts& parts, const Route& route,
       method_(method),
       request_(std::move(request)),
       reply_(std::move(reply)),
+      sink_(reply_.sink()),
       io_(ExecutorOf(parts, request_)) {
   context_->set_method(&method_.info);
   context_->set_peer(request_.peer);
@@ -47,6 +50,8 @@ bool GatewayCall::OnOwnLoop() const { return rpc::Loop::Current() == request_.lo
 void GatewayCall::Begin() {
   if (const auto read = ReadCallHeaders(request_, *context_); !read.has_value())
     return Refuse(read.error());
+  request_.headers = {};  // the call may last
+  request_.target = {};
   if (const auto deadline = context_->deadline(); deadline.has_value()) {
     if (*deadline <= context_->started()) return Refuse(rpc::DeadlineError());
     if (request_.loop != nullptr) request_.loop->Arm(*this, *deadline);
@@ -61,6 +66,7 @@ void GatewayCall::Begin() {
     values_.emplace(std::max(kMaxValueBytes, 2 * parts_.max_message_bytes));
     values_->Put(std::exchange(request_.body, {}).view());
     if (request_.input == nullptr) values_->End();
+    CountHeld();
   }
   begun_ = !TakesOneMessage() || values_ == std::nullopt || AwaitValue();
   if (begun_) Run();
@@ -83,13 +89,33 @@ void GatewayCall::TakeInput(Result<std::string> bytes) {
   } else {
     values_->Put(*bytes);
   }
+  CountHeld();
+  if (IsTooMuch()) {
+    const Error error = kErrAnswersFull.ToError();
+    return std::exchange(begun_, true) ? End(error) : Refuse(error);
+  }
   if (begun_) return OnInput();
   begun_ = AwaitValue();
   if (begun_) Run();
 }
 
-std::optional<std::string> GatewayCall::NextValue() {
-  return values_->Next().value_or(std::nullopt);
+Result<std::optional<std::string>> GatewayCall::NextValue() {
+  auto value = values_->Next();
+  CountHeld();
+  if (!value.has_value()) return Fail(Code::kInvalidArgument, std::move(value).error());
+  return *std::move(value);
+}
+
+// So that others' answers find room, even if none of those who hold it has been cut off yet.
+bool GatewayCall::IsTooMuch() const {
+  const rpc::AnswerMemory* const memory = parts_.context->answers;
+  return memory != nullptr && memory->exhausted() &&
+         values_->held_bytes() >= rpc::AnswerMemory::kStepBytes;
+}
+
+void GatewayCall::CountHeld(std::size_t message_bytes) const {
+  const std::size_t unread_bytes = values_.has_value() ? values_->held_bytes() : 0;
+  if (const auto sink = sink_.lock()) sink->Hold(unread_bytes + message_bytes);
 }
 
 void GatewayCall::OnTimer() {
@@ -109,10 +135,15 @@ Result<SharedBytes> GatewayCall::ReadOnlyMessage() {
     if (!value.has_value()) return Fail(Code::kInvalidArgument, std::move(value).error());
     return value->has_value() ? EncodeMessage(**value) : SharedBytes();
   };
-  if (!values_) return read(JsonValues(request_.body.view()).Next());
+  if (!values_) {
+    const SharedBytes body = std::exchange(request_.body, {});
+    return read(JsonValues(body.view()).Next());
+  }
   if (HasTooLargeValue())
     return std::unexpected(rpc::MessageSizeError(kMaxValueBytes, parts_.max_message_bytes));
-  return read(values_->Next());
+  auto message = read(values_->Next());
+  values_.reset();  // what follows it is not looked at
+  return message;
 }
 
 Result<SharedBytes> GatewayCall::EncodeMessage(std::string_view value) const {

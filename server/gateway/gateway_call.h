@@ -2,7 +2,8 @@
 // hooks. What comes of it is a UnaryCall's or a StreamCall's.
 //
 // The message of a request whose body is still to come is awaited first; a client that leaves
-// before it was there has called nothing.
+// before it was there has called nothing. A body is dropped as it is read; what waits of it counts
+// among what its connection holds.
 //
 // Belongs to the loop of its connection (without one, as in tests, to the executor for timed
 // tasks). The handler is called there, with the same context as over gRPC; the client's certificate
@@ -62,11 +63,14 @@ class GatewayCall : public rpc::Timer, public std::enable_shared_from_this<Gatew
 
   // The message of a request in JSON, which may have no value: the message is empty then.
   Result<SharedBytes> ReadOnlyMessage();
+  // Tells the connection how much is kept of the request: what has come and was not read, and, of a
+  // call that waits, its message.
+  void CountHeld(std::size_t message_bytes = 0) const;
   Result<SharedBytes> EncodeMessage(std::string_view value) const;
   // True if the next of several messages has come, or their end; otherwise OnInput follows.
   bool AwaitValue();
-  // After AwaitValue: of which a fault's text does not matter.
-  std::optional<std::string> NextValue();
+  // After AwaitValue: the next one, nullopt at their end, or their fault.
+  Result<std::optional<std::string>> NextValue();
   // The value that has come in part is larger than any request may be.
   bool HasTooLargeValue() const { return values_->is_too_large(); }
 
@@ -101,12 +105,14 @@ class GatewayCall : public rpc::Timer, public std::enable_shared_from_this<Gatew
   TimePoint Now() const;
   bool TakesOneMessage() const { return method_.info.kind != rpc::MethodKind::kBidiStream; }
   void TakeInput(Result<std::string> bytes);
+  bool IsTooMuch() const;
 
   const GatewayParts& parts_;
   const Route& route_;
   const rpc::Router::Method& method_;
   rpc::HttpRequest request_;
   rpc::HttpReply reply_;
+  const std::weak_ptr<rpc::HttpSink> sink_;  // the reply's
   Executor& io_;
   const std::shared_ptr<rpc::CallContext> context_ = std::make_shared<rpc::CallContext>();
   std::optional<JsonPieces> values_;  // of a body that still comes, or has several

@@ -18,10 +18,16 @@ constexpr std::string_view WordWith(char first) {
 }  // namespace
 
 void JsonPieces::Put(std::string_view piece) {
-  text_.erase(0, begin_);
+  if (ended_) return;
+  text_.append(piece);
+}
+
+void JsonPieces::Compact() {
+  if (begin_ < text_.size() - begin_) return;
+  // A copy, since a string that shrinks keeps its memory.
+  text_ = std::string(text_, begin_);
   scanned_ -= begin_;
   begin_ = 0;
-  text_.append(piece);
 }
 
 bool JsonPieces::HasNext() {
@@ -33,6 +39,7 @@ void JsonPieces::Scan() {
   if (scanned_ == begin_) {
     while (begin_ < text_.size() && IsSpace(text_[begin_])) ++begin_;
     scanned_ = begin_;
+    Compact();
   }
   while (!complete_ && scanned_ < text_.size()) {
     const char c = text_[scanned_];
@@ -88,7 +95,7 @@ std::expected<std::optional<std::string>, std::string> JsonPieces::Next() {
       std::string_view(text_).substr(begin_, complete_ ? scanned_ - begin_ : std::string::npos);
   auto value = JsonValues(text).Next();
   if (!value.has_value() || !value->has_value()) {
-    text_.clear();
+    std::string().swap(text_);
     begin_ = scanned_ = 0;
     complete_ = false;
     ended_ = true;
@@ -99,6 +106,7 @@ std::expected<std::optional<std::string>, std::string> JsonPieces::Next() {
   begin_ += static_cast<std::size_t>((*value)->data() - text.data()) + (*value)->size();
   scanned_ = begin_;
   complete_ = false;
+  Compact();
   return taken;
 }
 

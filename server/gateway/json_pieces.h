@@ -2,7 +2,8 @@
 // is there. Pure; used by one thread.
 //
 // A value's end is found by its brackets and strings alone; JsonValues judges it then. A number
-// ends with what follows it. Each byte is looked at twice, however small the pieces are.
+// ends with what follows it. Each byte is looked at twice, however small the pieces are. The memory
+// is that of what was not taken, up to twice as much.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +23,8 @@ class JsonPieces {
 
   // True if Next has an answer: a value is complete, the body has ended, or is_too_large.
   bool HasNext();
+  // The bytes that were put and not taken.
+  std::size_t held_bytes() const { return text_.size() - begin_; }
   // The bytes of a value that is not complete are more than the bound.
   bool is_too_large() const { return text_.size() - begin_ > max_value_bytes_ && !complete_; }
   // The next value; nullopt at the end; a fault's text. After a fault nothing follows.
@@ -31,6 +34,8 @@ class JsonPieces {
   // Looks on for the end of the value at begin_.
   void Scan();
   bool EndsWith(char c);
+  // Gives back the memory of what was taken, once that is at least half.
+  void Compact();
 
   const std::size_t max_value_bytes_;
   std::string text_;

@@ -83,12 +83,13 @@ void StreamCall::CarryOut(rpc::StreamOperations::Batch& operations) {
 Result<std::optional<SharedBytes>> StreamCall::NextMessage() {
   if (!HasManyRequests()) return std::exchange(request_, std::nullopt);
   if (requests_ended_) return std::nullopt;
-  const std::optional<std::string> value = NextValue();
+  // Nothing is read after a fault.
+  requests_ended_ = true;
+  KV_TRY(const std::optional<std::string> value, NextValue());
   if (!value.has_value()) return std::nullopt;
-  auto message = EncodeMessage(*value);
-  requests_ended_ = !message.has_value();
-  if (requests_ended_) return std::nullopt;
-  return std::optional(*std::move(message));
+  KV_TRY(SharedBytes message, EncodeMessage(*value));
+  requests_ended_ = false;
+  return std::optional(std::move(message));
 }
 
 void StreamCall::OnInput() {

@@ -4,8 +4,8 @@
 // The handler's side (rpc::ServerStream) is thread-safe, through rpc::StreamOperations; the rest
 // belongs to the call's loop. A client that does not read holds back the handler's next message, so
 // that no more than one waits here. Requests are handled as they come, where the transport hands
-// over a body that has not ended. A body that is no JSON ends where it goes wrong, as if the client
-// had closed its side.
+// over a body that has not ended. Where a body goes wrong the handler's Read fails with the error,
+// which it finishes the call with once it has answered what came before.
 #pragma once
 
 #include <atomic>
@@ -53,7 +53,7 @@ class StreamCall final : public GatewayCall {
   rpc::StreamOperations operations_{mutex_};
   std::optional<SharedBytes> request_;     // the only one, until it was read
   std::shared_ptr<rpc::HttpBody> answer_;  // null until the first message
-  bool requests_ended_ = false;            // by a message that cannot be one
+  bool requests_ended_ = false;            // or went wrong
   std::atomic<std::size_t> unsent_bytes_{0};
   bool writing_ = false;
   std::optional<Error> end_;  // the call is over

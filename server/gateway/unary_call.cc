@@ -33,6 +33,7 @@ void UnaryCall::Run() {
   OnStart();
   if (message->size() > parts().max_message_bytes)
     return Refuse(rpc::MessageSizeError(message->size(), parts().max_message_bytes));
+  if (message->size() >= rpc::AnswerMemory::kStepBytes) CountHeld(message->size());
   method().unary(context(), *std::move(message), rpc::UnaryReply(Self()));
 }
 

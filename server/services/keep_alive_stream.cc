@@ -14,6 +14,14 @@ namespace {
 
 constexpr std::size_t kMaxUnanswered = 256;
 
+// Of a message, or of what cannot be one.
+Result<lease::LeaseId> IdOf(const Result<std::optional<SharedBytes>>& message) {
+  if (!message.has_value()) return std::unexpected(message.error());
+  auto id = DecodeLeaseId((*message)->view());
+  if (!id.has_value()) return std::unexpected(rpc::OnStream(id.error()));
+  return *id;
+}
+
 }  // namespace
 
 void KeepAliveStream::Read() {
@@ -29,13 +37,15 @@ void KeepAliveStream::Read() {
 
 // Runs on the stream's loop.
 void KeepAliveStream::OnRead(Result<std::optional<SharedBytes>> message) {
-  if (!message.has_value()) {  // the client has left
+  const bool client_left = !message.has_value() && (stream_->context().cancelled() ||
+                                                    message.error().code == Code::kCanceled);
+  if (client_left) {
     std::lock_guard lock(mutex_);
     finished_ = true;
     return;
   }
-  if (!message->has_value()) return OnEnd();
-  const auto id = DecodeLeaseId((*message)->view());
+  if (message.has_value() && !message->has_value()) return OnEnd();
+  const Result<lease::LeaseId> id = IdOf(message);
   // Taken before the renewal, so that its revision is not after one at which the lease was gone.
   const ResponseHeader header = context_.Header(context_.store->revision());
   std::uint64_t number = 0;
@@ -50,7 +60,7 @@ void KeepAliveStream::OnRead(Result<std::optional<SharedBytes>> message) {
       std::lock_guard lock(mutex_);
       client_ended_ = true;  // later requests are ignored
     }
-    return Renewed(number, std::unexpected(rpc::OnStream(id.error())));
+    return Renewed(number, std::unexpected(id.error()));
   }
   Admit(number, *id);
   Read();

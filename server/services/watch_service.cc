@@ -1,6 +1,7 @@
 #include "server/services/watch_service.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -60,6 +61,8 @@ class WatchSession final : public watch::StreamSink,
   void ReadNext();
   void OnRequest(const Result<std::optional<SharedBytes>>& message);
   void Handle(const SharedBytes& bytes);
+  void Fault(const Error& error);
+  void FinishIfFaulty();
   void Create(const SharedBytes& bytes, const watch::CreateRequest& request);
   void GoOn();
   void SendPending();
@@ -82,6 +85,7 @@ class WatchSession final : public watch::StreamSink,
   std::size_t sending_bytes_ = 0;
   bool sending_ = false;
   bool read_waits_ = false;            // for room
+  std::optional<Error> fault_;         // of a request: nothing more is read or watched
   mutable bool stream_waits_ = false;  // the stream of watchers was told that there is no room
 };
 
@@ -102,8 +106,26 @@ void WatchSession::ReadNext() {
 }
 
 void WatchSession::OnRequest(const Result<std::optional<SharedBytes>>& message) {
-  if (stream_ == nullptr || !message.has_value() || !message->has_value()) return;
-  Handle(**message);
+  if (stream_ == nullptr) return;
+  if (!message.has_value()) {
+    if (!stream_->context().cancelled()) Fault(message.error());
+    return;
+  }
+  if (message->has_value()) Handle(**message);
+}
+
+// Ends the call once the client has what was answered before.
+void WatchSession::Fault(const Error& error) {
+  watches_.reset();
+  fault_ = error;
+  SendPending();
+  FinishIfFaulty();
+}
+
+void WatchSession::FinishIfFaulty() {
+  if (!fault_.has_value() || sending_) return;
+  stream_->Finish(*fault_);
+  End();
 }
 
 void WatchSession::GoOn() {
@@ -114,10 +136,7 @@ void WatchSession::GoOn() {
 
 void WatchSession::Handle(const SharedBytes& bytes) {
   const auto request = DecodeWatchRequest(bytes.view());
-  if (!request.has_value()) {
-    stream_->Finish(rpc::OnStream(request.error()));
-    return End();
-  }
+  if (!request.has_value()) return Fault(rpc::OnStream(request.error()));
   if (const auto* create = std::get_if<watch::CreateRequest>(&*request)) {
     return Create(bytes, *create);
   } else if (const auto* cancel = std::get_if<WatchCancelRequest>(&*request)) {
@@ -222,6 +241,7 @@ void WatchSession::OnSent(const Result<void>& sent) {
   sending_bytes_ = 0;
   if (stream_ == nullptr || !sent.has_value()) return;
   SendPending();
+  if (fault_.has_value()) return FinishIfFaulty();
   if (pending_bytes_ + sending_bytes_ < context_.limits.watch_window_bytes / 2) OnRoom();
 }
 

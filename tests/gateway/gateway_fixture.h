@@ -1,6 +1,8 @@
 // The gateway over a small member: an HTTP request goes in, and the lanes run until it is answered.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +41,10 @@ class KeptAnswer final : public rpc::HttpSink,
     if (reads) Take();
   }
   void End() override { ended = true; }
+  void Hold(std::size_t bytes) override {
+    held = bytes;
+    most_held = std::max(most_held, bytes);
+  }
 
   // The client's side.
   void Leave() {
@@ -59,6 +65,8 @@ class KeptAnswer final : public rpc::HttpSink,
   std::string body;
   bool ended = false;
   bool reads = true;
+  std::size_t held = 0;  // of the request, by the gateway
+  std::size_t most_held = 0;
 
  private:
   Executor& io_;

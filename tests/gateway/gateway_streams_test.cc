@@ -14,9 +14,78 @@ TEST_F(GatewayTest, AKeepAliveHasALineForEachValue) {
   EXPECT_EQ(answer->head->status, 200u);
   EXPECT_EQ(answer->head->content_type, "application/json");
   EXPECT_EQ(answer->HeaderOf("Grpc-Metadata-Content-Type"), "application/grpc");
-  EXPECT_EQ(WithoutHeader(answer->body),
-            "{\"result\":{\"ID\":\"7\",\"TTL\":\"60\"}}\n{\"result\":{\"ID\":\"8\"}}\n")
-      << "what is no request ends them";
+  const std::string body = WithoutHeader(answer->body);
+  EXPECT_EQ(body.substr(0, body.find("{\"error\"")),
+            "{\"result\":{\"ID\":\"7\",\"TTL\":\"60\"}}\n{\"result\":{\"ID\":\"8\"}}\n");
+  EXPECT_NE(body.find("{\"error\":{\"code\":3,"), std::string::npos)
+      << "what is no request ends them: " << body;
+}
+
+// Whoever waits for the answer to a typo would wait for ever.
+TEST_F(GatewayTest, AMessageThatIsNoneGetsAnErrorAndEndsTheCall) {
+  const auto expect_error = [&](const std::string& path, const std::string& body) {
+    const auto answer = Ask(Post(path, body));
+    EXPECT_EQ(answer->head->status, 400u) << path << body;
+    EXPECT_EQ(answer->head->content_type, "application/json");
+    EXPECT_EQ(answer->body.substr(0, 19), "{\"error\":{\"code\":3,") << path << answer->body;
+  };
+  for (const std::string path : {"/v3/watch", "/v3/lease/keepalive"}) {
+    for (const std::string body : {"[]", "1", "nonsense", "{\"create_request\":", "}"})
+      expect_error(path, body);
+  }
+  expect_error("/v3/watch", "{\"create_request\":1}{}");
+  expect_error("/v3/watch", "{\"create_request\":{\"key\":\"!!\"}}");
+  expect_error("/v3/lease/keepalive", "{\"ID\":[]}");
+  const auto answer =
+      Ask(Post("/v3/watch", R"({"create_request":{"key":"YQ=="}}{"progress_request":{}} [1])"));
+  EXPECT_EQ(answer->head->status, 200u);
+  EXPECT_NE(answer->body.find("\"created\":true"), std::string::npos)
+      << "what came before is served";
+  EXPECT_NE(answer->body.find("\n{\"error\":{\"code\":3,"), std::string::npos) << answer->body;
+}
+
+TEST_F(GatewayTest, AFaultWaitsForTheAnswersOfAClientThatDoesNotRead) {
+  const auto body = std::make_shared<SentOn>(served_.lanes().io());
+  const auto watch = Send(PostOpen("/v3/watch", body));
+  watch->reads = false;
+  const auto send = [&](std::string bytes) {
+    ASSERT_TRUE(served_.lanes().RunUntil([&] { return body->is_read(); }));
+    body->Send(std::move(bytes));
+  };
+  send(R"({"create_request":{"key":"YQ=="}})");
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return !watch->body.empty(); }));
+  send(R"({"create_request":{"key":"Yg=="}} nonsense)");
+  served_.lanes().RunUntil([&] { return watch->ended; });
+  EXPECT_FALSE(watch->ended);
+  watch->reads = true;
+  watch->Take();
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return watch->ended; }));
+  EXPECT_NE(watch->body.find("\"watch_id\":\"1\",\"created\":true"), std::string::npos)
+      << watch->body;
+  EXPECT_NE(watch->body.find("\n{\"error\":{\"code\":3,"), std::string::npos) << watch->body;
+}
+
+// A call may last; what it was asked need not.
+TEST_F(GatewayTest, ARequestIsKeptNoLongerThanItIsNeeded) {
+  const std::string space(1 << 20, ' ');
+  const auto watch =
+      Send(Post("/v3/watch", space + R"({"create_request":{"key":"YQ=="}})" + space));
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return !watch->body.empty(); }));
+  EXPECT_GT(watch->most_held, 1u << 20);
+  EXPECT_EQ(watch->held, 0u);
+  watch->Leave();
+  EXPECT_TRUE(served_.lanes().RunUntil([&] { return watch->ended; }));
+
+  // Half a value is kept, and counted.
+  const auto body = std::make_shared<SentOn>(served_.lanes().io());
+  const auto put = Send(PostOpen("/v3/kv/put", body));
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return body->is_read(); }));
+  body->Send("{" + space);
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return body->is_read(); }));
+  EXPECT_GT(put->held, 1u << 20);
+  body->Send(R"("key":"YQ=="}  {"more)");
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return put->ended; }));
+  EXPECT_EQ(put->head->status, 200u);
 }
 
 TEST_F(GatewayTest, AStreamWithoutMessagesHasAnEmptyBody) {
@@ -115,13 +184,14 @@ TEST_F(GatewayTest, MessagesAreHandledWhileTheBodyIsOpen) {
   EXPECT_TRUE(served_.lanes().RunUntil([&] { return watch->ended; }));
 }
 
-TEST_F(GatewayTest, AnOpenBodyThatIsNoJsonEndsTheRequests) {
+TEST_F(GatewayTest, AnOpenBodyThatIsNoJsonEndsTheCall) {
   const auto body = std::make_shared<SentOn>(served_.lanes().io());
   const auto answer = Send(PostOpen("/v3/lease/keepalive", body));
   ASSERT_TRUE(served_.lanes().RunUntil([&] { return body->is_read(); }));
   body->Send(R"({"ID":"8"} nonsense)");
   EXPECT_TRUE(served_.lanes().RunUntil([&] { return answer->ended; }));
-  EXPECT_EQ(WithoutHeader(answer->body), "{\"result\":{\"ID\":\"8\"}}\n");
+  EXPECT_EQ(WithoutHeader(answer->body).substr(0, 41),
+            "{\"result\":{\"ID\":\"8\"}}\n{\"error\":{\"code\":3,");
 }
 
 TEST_F(GatewayTest, AUnaryCallWaitsForItsMessage) {

@@ -82,7 +82,9 @@ class WebSocketTest(unittest.TestCase):
             opened.send(b'{"ID":%d}' % lease)
             self.assertEqual(self.result(opened)["ID"], str(lease))
         opened.send(b"no JSON")
-        self.assertEqual(opened.receive_all(), [])
+        frames = opened.receive_all()
+        self.assertEqual([opcode for opcode, _ in frames], [TEXT])
+        self.assertEqual(json.loads(frames[0][1])["error"]["code"], 3)
 
     def test_other_requests_are_no_websockets(self):
         served = self.start()
@@ -108,9 +110,24 @@ class WebSocketTest(unittest.TestCase):
         for headers in ([f"Sec-WebSocket-Protocol: Bearer, {token}"], [f"Cookie: a=b; token={token}"],
                         ["Sec-WebSocket-Protocol: Bearer, x", f"Cookie: token={token}"]):
             self.assertIn("header", self.ask(served, "/v3/kv/range", get, headers))
+        # A browser sends the cookie along with what any page asks of its host.
+        for origin, code in [("http://localhost", None), ("https://localhost:8080", None), ("http://evil", 3),
+                             ("http://localhost.evil", 3), ("null", 3), ("http://evil\r\nOrigin: http://localhost", 3)]:
+            answer = self.ask(served, "/v3/kv/range", get, [f"Cookie: token={token}", f"Origin: {origin}"])
+            self.assertEqual(answer.get("code"), code, origin)
+        self.assertIn("header", self.ask(served, "/v3/kv/range", get,
+                                         [f"Sec-WebSocket-Protocol: Bearer, {token}", "Origin: http://evil"]))
         self.assertEqual(self.ask(served, "/v3/kv/range", get, ["Sec-WebSocket-Protocol: Bearer, x"])["code"], 16)
         opened = self.open(served, "/v3/watch", ["Sec-WebSocket-Protocol: Bearer, " + token])
         self.assertIn(b"\r\nSec-WebSocket-Protocol: Bearer", opened.head)
+
+    def test_pages_of_strange_origins_get_none_where_origins_are_named(self):
+        served = self.start("--cors", "http://good.example:80")
+        for origin, status in [("http://good.example", 101), ("http://evil.example", 403), ("null", 403),
+                               (f"http://localhost:{served.port}", 403), ("http://localhost", 101)]:
+            opened = self.open(served, "/v3/watch", [f"Origin: {origin}"])
+            self.assertEqual(opened.status, status, origin)
+        self.watch(served)
 
     def test_it_is_there_under_tls(self):
         tls = tls_server.TlsServer()

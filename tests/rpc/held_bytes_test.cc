@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "rpc/loop.h"
+
 namespace kvorum::rpc {
 namespace {
 
@@ -35,6 +37,40 @@ TEST_F(HeldBytesTest, RequestsTogetherHaveABound) {
   held_.Forget(one);
   EXPECT_TRUE(held_.Count(two));
   EXPECT_EQ(held_.size(), 41);
+}
+
+// Those who hold the memory are cut off after their time; until then others' may not grow at will.
+TEST_F(HeldBytesTest, RequestsDoNotGrowWhenTheMemoryOfAllIsExhausted) {
+  constexpr std::size_t kStep = AnswerMemory::kStepBytes;
+  Options options;
+  AnswerMemory all(2 * kStep, std::chrono::hours(1));
+  HeldBytes held(options, all);
+  RequestBody large(8 * kStep);
+  large.Keep(std::string(2 * kStep, 'x'));
+  EXPECT_TRUE(held.Count(large));
+  AnswerMemory::Reservation others(&all);
+  ASSERT_TRUE(others.Grow(2 * kStep));
+  EXPECT_TRUE(all.full());
+  EXPECT_FALSE(all.exhausted());
+  large.Keep("x");
+  EXPECT_TRUE(held.Count(large));
+
+  struct Connection final : AnswerMemory::Holder {
+    void OnCut(std::size_t) override {}
+  } connection;
+  Loop loop(0, "io");
+  AnswerMemory::Share share(all, loop, connection);
+  share.Set(2 * kStep);
+  EXPECT_TRUE(all.exhausted());
+  EXPECT_TRUE(held.Count(large)) << "it has not grown";
+  large.Keep("x");
+  EXPECT_FALSE(held.Count(large));
+  HeldBytes other(options, all);
+  RequestBody small(8 * kStep);
+  small.Keep(std::string(kStep / 2, 'x'));
+  EXPECT_TRUE(other.Count(small));
+  share.Set(0);
+  EXPECT_TRUE(held.Count(large));
 }
 
 TEST_F(HeldBytesTest, UnsentAnswersDelayFurtherRequests) {
