@@ -28,10 +28,12 @@ bool FreedMemory::Look() {
   const std::size_t resident = parts_.resident_bytes();
   const bool connections_went =
       closed != closed_connections_ && resident >= left_bytes_ + kMuchBytes;
-  if (!answers_went && !connections_went) {
+  const bool again = looks_to_next_ > 0 && --looks_to_next_ == 0;
+  if (!answers_went && !connections_went && !again) {
     left_bytes_ = std::min(left_bytes_, resident);
     return false;
   }
+  looks_to_next_ = again ? 0 : kLooksToNext;
   parts_.trim();
   peak_bytes_ = 0;
   closed_connections_ = closed;

@@ -4,7 +4,8 @@
 //
 // Checks periodically, on an executor whose tasks may take long, and trims if much was freed since
 // the last time: answers fell from a peak, or connections ended while the process is larger than
-// after the last trim.
+// after the last trim. What they held may be freed only after them (events that others share,
+// requests at work elsewhere), so a while later it trims once more.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +29,8 @@ class FreedMemory {
   static constexpr Duration kInterval = std::chrono::seconds(2);
   // The amount worth a trim.
   static constexpr std::size_t kMuchBytes = std::size_t{32} << 20;
+  // From a trim to the second one.
+  static constexpr int kLooksToNext = 3;
 
   FreedMemory(Executor& executor, Parts parts) : executor_(executor), parts_(std::move(parts)) {}
   // Runs until its executor has stopped.
@@ -43,6 +46,7 @@ class FreedMemory {
   const Parts parts_;
   std::size_t peak_bytes_ = 0;  // of answers, since the last trim
   std::uint64_t closed_connections_ = 0;
+  int looks_to_next_ = 0;       // until the second trim; 0: there is none to come
   std::size_t left_bytes_ = 0;  // resident after the last trim
 };
 

@@ -75,6 +75,19 @@ TEST_F(FreedMemoryTest, MemoryThatConnectionsHeldIsTrimmedWhenTheyGo) {
   EXPECT_EQ(world_.resident, 10 * kMuch);
 }
 
+// Events that a watch had kept go when the next ones push them out, a request at work elsewhere
+// when that is done.
+TEST_F(FreedMemoryTest, WhatIsFreedAfterItsConnectionsIsTrimmedAWhileLater) {
+  world_.resident = world_.needed = 14 * kMuch;
+  world_.closed = 1;
+  EXPECT_TRUE(freed_.Look()) << "too early";
+  world_.needed = 10 * kMuch;
+  int looks = 0;
+  while (!freed_.Look()) ASSERT_LT(++looks, FreedMemory::kLooksToNext);
+  EXPECT_EQ(world_.resident, 10 * kMuch);
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(freed_.Look());
+}
+
 TEST_F(FreedMemoryTest, ItLooksByItself) {
   world_.peak = 2 * kMuch;
   lanes_.RunFor(2 * FreedMemory::kInterval);
