@@ -183,7 +183,7 @@ class WebSocketTest(unittest.TestCase):
         served = self.start("--max-answer-memory-bytes", str(64 << 20))
         opened = self.watch(served)
         opened.socket.settimeout(2)
-        request = websocket.frame(json.dumps({"create_request": {"key": b64(b"k"), "watch_id": "x"}}).encode(), masked=True)
+        request = websocket.frame(json.dumps({"create_request": {"key": b64(b"k")}}).encode(), masked=True)
         pings = websocket.frame(b"p" * 125, opcode=PING) * 500
         sent = 0
         with self.assertRaises(TimeoutError):
