@@ -200,8 +200,10 @@ class BoundedServer(server.Server):
         return ["prlimit", f"--data={LIMIT}", f"--stack={MIB}", *super().command(*more)]
 
     def anonymous(self):
+        """Resident bytes that are not of a file; 0 once it has ended."""
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
-            return int(re.search(r"RssAnon:\s+(\d+)", status.read())[1]) * 1024
+            found = re.search(r"RssAnon:\s+(\d+)", status.read())
+        return int(found[1]) * 1024 if found else 0
 
 
 class StrangersMemoryTest(unittest.TestCase):
