@@ -84,8 +84,9 @@ class Snapshot {
   virtual Result<std::uint64_t> CountRevisions() = 0;
   // The number of commits up to this state: no two states of one file have the same.
   virtual std::uint64_t CommitNumber() const = 0;
-  // True if the backend waits for this snapshot to be released, and admits no reader until it is:
-  // long-running holders check it periodically, and give up (kReaderMustEnd).
+  // True if the backend waits for this snapshot to be released, and commits nothing until it is:
+  // long-running holders check it periodically, and give up (kReaderMustEnd). A snapshot that is
+  // taken then is told so no sooner than a new turn begins, so it may be tried again at once.
   virtual bool MustEnd() const { return false; }
 
   // Visits the revisions in [from, to) in order.
@@ -101,9 +102,9 @@ class Snapshot {
   virtual void Release() = 0;
 };
 
-// Holds a snapshot briefly: a live reader keeps pages from being reused, so the file grows. Never
-// held while waiting for a client, and one at a time per thread (a backend that must grow its map
-// waits for all readers to end before it admits new ones).
+// Holds a snapshot briefly: a live reader keeps pages from being reused, so the file grows, and a
+// backend that must grow its map waits for it. Whoever holds one while it waits for a client looks
+// at MustEnd by a timer.
 class Reader {
  public:
   explicit Reader(Snapshot* snapshot) : snapshot_(snapshot) {}
@@ -189,13 +190,13 @@ enum class LmdbCheck : std::uint8_t {
 
 struct LmdbOptions {
   std::string path;  // of the data file; its directory exists
-  // The operator's limit of the data's size; 0: no limit. Sizes the map (address space only; the
-  // file is as long as its data).
+  // The operator's limit of the data's size; 0: no limit. With the size of the disk it sizes the
+  // map (address space only; the file is as long as its data).
   std::uint64_t quota_bytes = 0;
   unsigned max_readers = 1024;
   // Counts the readers, for the metrics; outlives the backend. May be null.
   std::atomic<unsigned>* readers = nullptr;
-  std::uint64_t map_size_bytes = 0;  // 0: from quota and file; tests make it small to see it grow
+  std::uint64_t map_size_bytes = 0;  // 0: see above; tests make it small to see it grow
   CommitSync sync = CommitSync::kEachCommit;
   LmdbCheck check = LmdbCheck::kHeader;
   bool must_exist = false;  // kNotFound instead of a new database

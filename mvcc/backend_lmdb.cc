@@ -6,8 +6,9 @@
 //   files; for a medium that fails at run time the server's signal handler names the cause and ends
 //   the process.
 // - Changing the map's size requires every read transaction to have ended
-//   (LmdbEnvironment::GrowMap).
+//   (LmdbEnvironment::GrowMap). So the map is as large as the file can become.
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <atomic>
@@ -30,11 +31,19 @@ namespace {
 using lmdb_format::TreeKey;
 
 constexpr std::uint64_t kMinMapBytes = std::uint64_t{16} << 30;
+// Several maps fit into a process's address space.
+constexpr std::uint64_t kMostDiskBytes = std::uint64_t{4} << 40;
 
 std::string FolderOf(const std::string& path) {
   const std::size_t slash = path.find_last_of('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
+}
+// 0 if it is not known.
+std::uint64_t DiskBytes(const std::string& folder) {
+  struct statvfs status;
+  if (::statvfs(folder.c_str(), &status) != 0) return 0;
+  return std::uint64_t{status.f_blocks} * status.f_frsize;
 }
 // The name of an unfinished database; a file with it at a start is a leftover.
 std::string UnfinishedPath(const std::string& path) { return path + ".tmp"; }
@@ -114,8 +123,10 @@ class LmdbBackend final : public Backend {
 
 LmdbEnvironment::Options LmdbBackend::EnvironmentOptions(std::string path,
                                                          std::uint64_t file_size_bytes) const {
+  // A map that grows waits for readers. The file cannot outgrow the disk, unless that grows.
+  const std::uint64_t disk_bytes = std::min(DiskBytes(FolderOf(path)), kMostDiskBytes);
   const std::uint64_t map_size_bytes =
-      std::max({kMinMapBytes, 4 * options_.quota_bytes, 2 * file_size_bytes});
+      std::max({kMinMapBytes, 4 * options_.quota_bytes, 2 * file_size_bytes, 2 * disk_bytes});
   return {.path = std::move(path),
           .map_size_bytes = options_.map_size_bytes != 0 ? options_.map_size_bytes : map_size_bytes,
           .max_readers = options_.max_readers,

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 
 #include "base/check.h"
@@ -156,7 +157,7 @@ int LmdbSnapshot::Begin() {
 
 void LmdbSnapshot::Release() { environment_.GiveBack(this); }
 
-bool LmdbSnapshot::MustEnd() const { return environment_.growing(); }
+bool LmdbSnapshot::MustEnd() const { return environment_.IsToldToEnd(*this); }
 
 Error LmdbSnapshot::ErrorOf(int code, std::string_view what) const {
   return LmdbError(code, what, environment_.path());
@@ -432,7 +433,7 @@ Result<void> LmdbEnvironment::CheckFormat() {
 
 Result<LmdbSnapshot*> LmdbEnvironment::TakeSnapshot(std::unique_lock<std::mutex>& lock,
                                                     ReaderPlace place) {
-  readers_changed_.wait(lock, [this] { return !growing_; });
+  readers_changed_.wait(lock, [this] { return !admits_none_; });
   const unsigned places =
       options_.max_readers + (place == ReaderPlace::kReserved ? kReservedReaders : 0);
   if (live_ >= places) return Fail(Code::kResourceExhausted, "mvcc: too many readers at once");
@@ -446,6 +447,7 @@ Result<LmdbSnapshot*> LmdbEnvironment::TakeSnapshot(std::unique_lock<std::mutex>
     return Fail(LmdbError(code, "begin a read of", path()));
   }
   snapshot->map_ = map_;
+  snapshot->round_ = round_.load(std::memory_order_relaxed);
   idle_.pop_back();
   ++live_;
   if (options_.readers != nullptr) options_.readers->fetch_add(1, std::memory_order_relaxed);
@@ -458,7 +460,27 @@ void LmdbEnvironment::GiveBack(LmdbSnapshot* snapshot) {
   idle_.push_back(snapshot);
   --live_;
   if (options_.readers != nullptr) options_.readers->fetch_sub(1, std::memory_order_relaxed);
-  if (growing_) readers_changed_.notify_all();
+  if (IsToldToEnd(*snapshot)) --told_to_end_;
+  if (is_growing_ && told_to_end_ == 0) readers_changed_.notify_all();
+}
+
+void LmdbEnvironment::TellReadersToEnd() {
+  round_.fetch_add(1, std::memory_order_relaxed);
+  told_to_end_ = live_;
+}
+
+void LmdbEnvironment::WaitUntilIdle(std::unique_lock<std::mutex>& lock) {
+  constexpr std::chrono::milliseconds kFirstMoment(20);
+  constexpr std::chrono::milliseconds kLongestMoment(5'000);
+  for (auto moment = kFirstMoment;; moment = std::min(2 * moment, kLongestMoment)) {
+    TellReadersToEnd();
+    readers_changed_.wait(lock, [this] { return told_to_end_ == 0; });
+    admits_none_ = true;
+    TellReadersToEnd();  // who came in between
+    if (readers_changed_.wait_for(lock, moment, [this] { return live_ == 0; })) return;
+    admits_none_ = false;
+    readers_changed_.notify_all();
+  }
 }
 
 Result<void> LmdbEnvironment::GrowMap() {
@@ -469,21 +491,17 @@ Result<void> LmdbEnvironment::GrowMap() {
   if (probe == MAP_FAILED) return Fail(LmdbError(MDB_MAP_FULL, "grow the map of", path()));
   ::munmap(probe, size_bytes);
   std::unique_lock lock(readers_mutex_);
-  growing_ = true;
-  readers_changed_.wait(lock, [this] { return live_ == 0; });
+  is_growing_ = true;
+  WaitUntilIdle(lock);
   const int code = mdb_env_set_mapsize(env_, size_bytes);
   KV_CHECK(code == 0, "the database's map could not grow and its old one is gone");
   options_.map_size_bytes = size_bytes;
   map_ = {};
   sought_map_ = false;
-  growing_ = false;
+  is_growing_ = false;
+  admits_none_ = false;
   readers_changed_.notify_all();
   return {};
-}
-
-bool LmdbEnvironment::growing() const {
-  std::lock_guard lock(readers_mutex_);
-  return growing_;
 }
 
 bool LmdbEnvironment::SyncHasFailed() const { return ::fdatasync(file_lock_.fd()) != 0; }

@@ -4,6 +4,7 @@
 
 #include <lmdb.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -108,6 +109,7 @@ class LmdbSnapshot final : public Snapshot {
   Error ErrorOf(int code, std::string_view what) const;
 
   LmdbEnvironment& environment_;
+  std::uint64_t round_ = 0;  // of readers, in which this use began
   MDB_txn* transaction_ = nullptr;
   Cursor lookup_;
   Cursor scan_;
@@ -149,9 +151,11 @@ class LmdbEnvironment {
   // True if there is no reader; the caller holds the readers' mutex.
   bool idle() const { return live_ == 0; }
 
-  // Doubles the map (address space). Waits for all readers to end; new ones wait meanwhile.
+  // Doubles the map (address space), once there is a moment without readers: LMDB takes the old one
+  // away. Those that live are told to end (MustEnd), and while they do, others are admitted: they
+  // may be what one of the first waits for. Then those that came are told, and new ones wait, but
+  // not for long: if one is still there then, it begins anew.
   Result<void> GrowMap();
-  bool growing() const;
   // Makes all commits up to now durable and each later one by itself; does nothing if each was.
   Result<void> SyncEachCommitFromNow();
   // True if a sync lost a write to the file since the last call. LMDB reports a full disk and a
@@ -186,6 +190,12 @@ class LmdbEnvironment {
   // be read.
   void LearnMap(const LmdbSnapshot& snapshot, const MDB_envinfo& info, std::uint64_t page_bytes);
   void GiveBack(LmdbSnapshot* snapshot);
+  bool IsToldToEnd(const LmdbSnapshot& snapshot) const {
+    return snapshot.round_ != round_.load(std::memory_order_relaxed);
+  }
+  // Both with the readers' mutex held.
+  void TellReadersToEnd();
+  void WaitUntilIdle(std::unique_lock<std::mutex>& lock);
 
   Options options_;
   LmdbFileLock file_lock_;
@@ -196,8 +206,11 @@ class LmdbEnvironment {
   std::vector<std::unique_ptr<LmdbSnapshot>> snapshots_;
   std::vector<LmdbSnapshot*> idle_;
   std::size_t live_ = 0;
-  bool growing_ = false;
-  LmdbMap map_;  // without an address and size if they are not known
+  std::size_t told_to_end_ = 0;  // of the live ones
+  bool is_growing_ = false;
+  bool admits_none_ = false;              // for a moment of that
+  std::atomic<std::uint64_t> round_ = 0;  // written under the mutex
+  LmdbMap map_;                           // without an address and size if they are not known
   bool sought_map_ = false;
 };
 

@@ -114,6 +114,12 @@ class PlannedImage final : public EtcdImage {
   Result<SharedBytes> Next() override {
     return Kept([this] { return NextChunk(); });
   }
+  Result<void> Look() override {
+    return Kept([this]() -> Result<void> {
+      if (reader_.has_value() && (*reader_)->MustEnd()) return kReaderMustEnd.Fail();
+      return {};
+    });
+  }
 
  private:
   // An error lasts, and releases the reader.

@@ -25,21 +25,18 @@ class BackendSource final : public SnapshotSource {
   }
 
   Result<bool> Prepare() override {
+    if (failed_.has_value()) return Fail(*failed_);
     if (format_ == SnapshotFormat::kOwn) return true;
     return Image().Prepare();
   }
 
   Result<SharedBytes> Next() override {
-    if (format_ == SnapshotFormat::kEtcd) return Image().Next();
     if (failed_.has_value()) return Fail(*failed_);
+    if (format_ == SnapshotFormat::kEtcd) return Image().Next();
     if (ended_) return SharedBytes();
     if (!crc_.has_value()) return SharedBytes::Own(Header());
-    Result<std::string> body = NextBody();
-    if (!body.has_value()) {
-      failed_ = body.error();
-      reader_.reset();
-      return Fail(*failed_);
-    }
+    const Result<std::string> body = NextBody();
+    if (!body.has_value()) return FailForGood(body.error());
     if (!body->empty())
       return SharedBytes::Own(Part(static_cast<std::uint32_t>(body->size()), *body));
     ended_ = true;
@@ -51,7 +48,19 @@ class BackendSource final : public SnapshotSource {
     return SharedBytes::Own(Part(0, totals));
   }
 
+  Result<void> Look() override {
+    if (image_ != nullptr) return image_->Look();
+    if (failed_.has_value()) return Fail(*failed_);
+    if (reader_.has_value() && (*reader_)->MustEnd()) return FailForGood(kReaderMustEnd.ToError());
+    return {};
+  }
+
  private:
+  std::unexpected<Error> FailForGood(Error error) {
+    failed_ = std::move(error);
+    reader_.reset();
+    return Fail(*failed_);
+  }
   EtcdImage& Image() {
     if (image_ == nullptr) {
       image_ = MakeEtcdImage(*std::move(reader_), owner_, image_options_);

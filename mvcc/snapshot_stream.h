@@ -34,6 +34,9 @@ class SnapshotSource {
   // The next chunk, of at most 1 MiB or one record; empty at the end. kDataLoss if a record is
   // damaged. kUnavailable if the backend needs the reader's place: start over.
   virtual Result<SharedBytes> Next() = 0;
+  // For a holder that waits for its receiver, several times a second: releases the reader and
+  // fails, for good, where Next would not go on.
+  virtual Result<void> Look() { return {}; }
   // The format of all chunks, called before the first is taken; kOwn without a call. kUnimplemented
   // if the source knows it in another one only.
   virtual Result<void> Use(SnapshotFormat format);

@@ -216,7 +216,7 @@ void Store::Defragment(std::move_only_function<void(Result<void>)> done) {
 
 Result<KvHash> Store::HashKv(std::int64_t revision) {
   const ObservedTime time(counters_.hash_kv, executors_.backend.clock());
-  // Each time that it is told to end, the map has doubled.
+  // Told to end while the map doubles, which is not often.
   while (true) {
     if (revision > 0) {
       if (const std::optional<KvHash> stored = hashes_.Find(revision)) return *stored;

@@ -20,6 +20,8 @@ namespace {
 constexpr Duration kChunkTimeout = std::chrono::seconds(30);
 // The time for the peer to check the whole snapshot and to sync it.
 constexpr Duration kFinishTimeout = std::chrono::minutes(10);
+// The interval at which the source is asked whether its reader may stay, whoever is waited for.
+constexpr Duration kLook = std::chrono::milliseconds(250);
 // A piece is written at once, and the pace pauses after it: with the least rate, of 1 MiB a second,
 // for less than the five seconds after which etcd closes a connection that brings nothing.
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
@@ -43,6 +45,7 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
         done_(std::move(done)),
         url_(urls.current()),
         timer_(links.loop),
+        look_timer_(links.loop),
         client_(links.dialer),
         pace_(links.options.snapshot_bytes_per_second),
         parser_(rpc::Http1Parser::Kind::kResponse, kMaxAnswerHeadBytes) {}
@@ -82,6 +85,7 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
     OnDisk([format](mvcc::SnapshotSource& source) { return source.Use(format); },
            [](Transfer& self, const Result<void>& chosen) {
              if (!chosen.has_value()) return self.End(std::unexpected(chosen.error()));
+             self.LookAtSource();
              self.Prepare();
            });
   }
@@ -104,12 +108,26 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
   void OnDisk(Work work, Then then) {
     timer_.Arm(kChunkTimeout,
                [this] { End(Fail(Code::kUnavailable, "reading the backend stalled")); });
+    PostToDisk(work, then);
+  }
+  template <class Work, class Then>
+  void PostToDisk(Work work, Then then) {
     links_.disk.Post([weak = weak_from_this(), source = source_, work, then, &loop = links_.loop] {
       auto result = work(**source);
       loop.Post([weak, then, result = std::move(result)]() mutable {
         const auto self = weak.lock();
         if (self != nullptr && self->urls_ != nullptr) then(*self, std::move(result));
       });
+    });
+  }
+
+  void LookAtSource() {
+    look_timer_.Arm(kLook, [this] {
+      PostToDisk([](mvcc::SnapshotSource& source) { return source.Look(); },
+                 [](Transfer& self, const Result<void>& looked) {
+                   if (!looked.has_value()) return self.End(std::unexpected(looked.error()));
+                   self.LookAtSource();
+                 });
     });
   }
 
@@ -231,6 +249,7 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
   void Release() {
     urls_ = nullptr;
     timer_.Disarm();
+    look_timer_.Disarm();
     if (socket_ != nullptr) socket_->Close();
     // After the read that may be in progress.
     if (source_ != nullptr) links_.disk.Post([source = std::exchange(source_, nullptr)] {});
@@ -243,6 +262,7 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
   Done done_;
   const Url url_;
   PeerTimer timer_;
+  PeerTimer look_timer_;
   HttpClient client_;
   std::unique_ptr<PeerSocket> socket_;
   Pace pace_;

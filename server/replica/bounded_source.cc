@@ -54,4 +54,9 @@ Result<SharedBytes> BoundedSource::Next() {
   return source_->Next();
 }
 
+Result<void> BoundedSource::Look() {
+  KV_RETURN_IF_ERROR(CheckLimits());
+  return source_->Look();
+}
+
 }  // namespace kvorum::server

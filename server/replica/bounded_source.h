@@ -2,8 +2,7 @@
 // every page that is freed meanwhile, so that the leader's file grows by the writes, and never
 // shrinks. The transfer then fails, and Raft asks for a newer snapshot.
 //
-// Used by one thread at a time, like the source. It checks at each call; the sender gives up by
-// itself when no chunk is taken for long.
+// Used by one thread at a time, like the source. It checks at each call.
 #pragma once
 
 #include <cstdint>
@@ -41,9 +40,10 @@ class BoundedSource final : public mvcc::SnapshotSource {
   BoundedSource(std::unique_ptr<mvcc::SnapshotSource> source, Database database, const Clock& clock,
                 Limits limits);
 
-  // Both: kUnavailable for good once a limit is exceeded.
+  // All three: kUnavailable for good once a limit is exceeded.
   Result<bool> Prepare() override;
   Result<SharedBytes> Next() override;
+  Result<void> Look() override;
   Result<void> Use(mvcc::SnapshotFormat format) override { return source_->Use(format); }
 
  private:

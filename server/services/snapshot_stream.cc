@@ -112,7 +112,7 @@ Result<void> SnapshotStream::Open() {
 void SnapshotStream::Prepare() {
   if (stream_->context().cancelled()) return GiveUp();
   Result<bool> is_prepared = source_->Prepare();
-  // Each time that the reader is told to end, the map has doubled.
+  // Told to end, since the map doubles.
   if (!is_prepared.has_value() && is_prepared.error() == mvcc::kReaderMustEnd.ToError()) {
     source_.reset();
     if (const Result<void> opened = Open(); !opened.has_value()) return Fail(opened.error());
@@ -124,7 +124,18 @@ void SnapshotStream::Prepare() {
   KV_INFO("sending database snapshot to client", {"total-bytes", total_bytes_},
           {"size", HumanBytes(total_bytes_)}, {"storage-version", version_});
   WatchForStall(taken_);
+  WatchReader();
   Step();
+}
+
+void SnapshotStream::WatchReader() {
+  hasher_.PostAt(hasher_.clock().Now() + kReaderLook, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr || self->is_over_ || self->source_ == nullptr) return;
+    if (const Result<void> looked = self->source_->Look(); !looked.has_value())
+      return self->Fail(looked.error());
+    self->WatchReader();
+  });
 }
 
 void SnapshotStream::Step() {

@@ -63,6 +63,7 @@ class SnapshotStream final : public std::enable_shared_from_this<SnapshotStream>
   // No chunk is made while so much waits for the client or the digester; one that was made in time
   // may pass it.
   static constexpr std::uint64_t kMaxWaitingBytes = std::uint64_t{2} << 20;
+  static constexpr Duration kReaderLook = std::chrono::milliseconds(250);
 
   // On the hasher.
   void Begin();
@@ -85,6 +86,8 @@ class SnapshotStream final : public std::enable_shared_from_this<SnapshotStream>
   void Fail(const Error& error);
   // Looks now and then whether the client has taken anything.
   void WatchForStall(std::uint64_t taken_before);
+  // Looks often whether the database waits for the reader, while the client is waited for.
+  void WatchReader();
 
   // Any thread, but only one that has is_writing_.
   void WriteNext();

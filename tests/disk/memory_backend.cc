@@ -167,10 +167,19 @@ std::optional<std::string_view> DecodeFrame(std::string_view file, std::uint64_t
   return payload;
 }
 
+// What a backend shares with its snapshots.
+struct Readers {
+  std::mutex mutex;  // guards the references to the backend's state
+  std::atomic<int> count{0};
+  std::atomic<bool> must_end{false};
+};
+
 class MemorySnapshot final : public Snapshot {
  public:
-  MemorySnapshot(std::shared_ptr<const State> state, std::mutex& mutex)
-      : state_(std::move(state)), mutex_(mutex) {}
+  MemorySnapshot(std::shared_ptr<const State> state, Readers& readers)
+      : state_(std::move(state)), readers_(readers) {
+    ++readers_.count;
+  }
 
   Result<std::optional<std::string_view>> Get(Bucket bucket, std::string_view key) override {
     const Entries& entries = state_->Of(bucket);
@@ -199,19 +208,21 @@ class MemorySnapshot final : public Snapshot {
 
   Result<std::uint64_t> CountRevisions() override { return state_->Of(Bucket::kKey).size(); }
   std::uint64_t CommitNumber() const override { return state_->commit; }
+  bool MustEnd() const override { return readers_.must_end; }
 
  private:
   // Under the lock: a commit that finds no other holder changes the state in place.
   void Release() override {
     {
-      std::lock_guard lock(mutex_);
+      std::lock_guard lock(readers_.mutex);
       state_.reset();
     }
+    --readers_.count;
     delete this;
   }
 
   std::shared_ptr<const State> state_;
-  std::mutex& mutex_;
+  Readers& readers_;
 };
 
 // FinishDefragment does everything.
@@ -292,9 +303,10 @@ class MemoryBackend final : public Backend {
     return false;
   }
 
+  Readers& readers() { return readers_; }
   Result<Reader> OpenReader(ReaderPlace) override {
-    std::lock_guard lock(mutex_);
-    return Reader(new MemorySnapshot(state_, mutex_));
+    std::lock_guard lock(readers_.mutex);
+    return Reader(new MemorySnapshot(state_, readers_));
   }
 
   std::uint64_t SizeBytes() const override { return size_bytes_.load(std::memory_order_relaxed); }
@@ -326,7 +338,7 @@ class MemoryBackend final : public Backend {
       failed_ = done.error();
       return std::unexpected(DefragmentError{done.error(), true});
     }
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(readers_.mutex);
     RefreshSizes();
     return {};
   }
@@ -346,7 +358,7 @@ class MemoryBackend final : public Backend {
       return Fail(*failed_);
     }
     KV_FAILPOINT("afterCommit");
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(readers_.mutex);
     // Readers take and drop the state under the lock: if we are its only holder, we stay so.
     if (state_.use_count() > 1) state_ = std::make_shared<State>(*state_);
     KV_CHECK(ApplyPayload(*state_, payload), "a commit of our own cannot be applied");
@@ -481,7 +493,7 @@ class MemoryBackend final : public Backend {
   std::uint64_t newest_slot_ = 0;
   std::weak_ptr<int> defragment_token_;
 
-  std::mutex mutex_;  // guards the references to state_
+  Readers readers_;
   std::shared_ptr<State> state_ = std::make_shared<State>();
   std::atomic<std::uint64_t> size_bytes_{0};
   std::atomic<std::uint64_t> size_in_use_bytes_{0};
@@ -499,5 +511,11 @@ Result<std::unique_ptr<Backend>> OpenMemoryBackend(FileSystem& file_system, std:
 Result<bool> SpoilNewest(Backend& backend, std::string_view key, SpoilKind kind) {
   return static_cast<MemoryBackend&>(backend).SpoilNewest(key, kind);
 }
+
+void TellReadersToEnd(Backend& backend, bool must_end) {
+  static_cast<MemoryBackend&>(backend).readers().must_end = must_end;
+}
+
+int ReadersOf(Backend& backend) { return static_cast<MemoryBackend&>(backend).readers().count; }
 
 }  // namespace kvorum::mvcc

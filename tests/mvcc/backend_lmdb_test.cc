@@ -22,6 +22,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <span>
 #include <sstream>
 #include <thread>
@@ -30,6 +31,7 @@
 #include "base/failpoint_control.h"
 #include "base/rng.h"
 #include "mvcc/backend.h"
+#include "tests/eventually.h"
 #include "tests/mvcc/backend_worlds.h"
 
 namespace {
@@ -477,6 +479,61 @@ TEST_F(LmdbBackendTest, TheMapGrowsWhileReadersComeAndGo) {
   reading.join();
   EXPECT_GT(backend.SizeBytes(), 7u << 20);
   EXPECT_EQ(ContentOf(backend).size(), 198u);
+}
+
+// A saved snapshot's reader lives between the tasks of a thread on which others read, too: these
+// must not wait for the map while the map waits for the first.
+TEST_F(LmdbBackendTest, OthersReadWhileTheMapWaitsForAReaderToEnd) {
+  auto backend = OpenLmdbBackend({.path = world_.path, .map_size_bytes = 1 << 20}).value();
+  Commit(*backend, OwnedBatch().Append({2, 0}, "first"));
+  std::optional<Reader> held = backend->NewReader().value();
+  std::thread writer(
+      [&] { Commit(*backend, OwnedBatch().Append({3, 0}, std::string(4 << 20, 'x'))); });
+  EXPECT_TRUE(Eventually([&] { return (*held)->MustEnd(); }));
+  std::atomic<int> taken{0};
+  std::thread others([&] {
+    for (int i = 0; i < 100; ++i) {
+      const Reader reader = backend->NewReader().value();
+      EXPECT_TRUE(reader->GetRevision({2, 0}).value().has_value());
+      taken.fetch_add(1);
+    }
+  });
+  EXPECT_TRUE(Eventually([&] { return taken.load() == 100; }));
+  EXPECT_TRUE((*held)->GetRevision({2, 0}).value().has_value()) << "its pages are there";
+  held.reset();
+  writer.join();
+  others.join();
+  EXPECT_TRUE(backend->NewReader().value()->GetRevision({3, 0}).value().has_value());
+}
+
+// Readers that come later are told to end in their turn, so that the map grows at last though one
+// overlaps the next.
+TEST_F(LmdbBackendTest, TheMapGrowsUnderReadersThatOverlapAndEndWhenToldTo) {
+  auto backend = OpenLmdbBackend({.path = world_.path, .map_size_bytes = 1 << 20}).value();
+  Commit(*backend, OwnedBatch().Append({2, 0}, "first"));
+  std::atomic<bool> has_grown{false};
+  std::atomic<int> ends{0};
+  const auto read_on = [&] {
+    while (!has_grown.load()) {
+      const Reader reader = backend->NewReader().value();
+      while (!reader->MustEnd() && !has_grown.load())
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      ends.fetch_add(1);
+    }
+  };
+  std::thread one(read_on);
+  std::thread two(read_on);
+  std::thread writer([&] {
+    Commit(*backend, OwnedBatch().Append({3, 0}, std::string(4 << 20, 'x')));
+    has_grown.store(true);
+  });
+  const bool grew = Eventually([&] { return has_grown.load(); });
+  has_grown.store(true);
+  one.join();
+  two.join();
+  writer.join();
+  EXPECT_TRUE(grew);
+  EXPECT_GE(ends.load(), 2);
 }
 
 TEST_F(LmdbBackendTest, MoreReadersThanPlacesAreRefused) {

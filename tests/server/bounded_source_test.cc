@@ -29,6 +29,7 @@ class BoundedSourceTest : public ::testing::Test {
       ASSERT_FALSE(chunk.has_value());
       EXPECT_EQ(chunk.error().code, Code::kUnavailable);
       EXPECT_EQ(source_.Prepare().error().code, Code::kUnavailable);
+      EXPECT_EQ(source_.Look().error().code, Code::kUnavailable);
     }
     EXPECT_FALSE(reader_lives_) << "its pages may be used again";
   }
@@ -52,6 +53,13 @@ TEST_F(BoundedSourceTest, AFollowerThatTakesLongerThanTheSizeAsksForIsGivenUp) {
   EXPECT_TRUE(source_.Next().has_value()) << "a minute, and 40 s for its size";
   clock_.Advance(std::chrono::seconds(1));
   ExpectGivenUp();
+}
+
+TEST_F(BoundedSourceTest, OneThatIsOnlyLookedAtIsGivenUpAsWell) {
+  EXPECT_TRUE(source_.Look().has_value());
+  clock_.Advance(std::chrono::seconds(101));
+  EXPECT_FALSE(source_.Look().has_value());
+  EXPECT_FALSE(reader_lives_);
 }
 
 TEST(BoundedSourceLimits, AreHalfOfTheRateThatATransferIsHeldToIfThatIsLess) {

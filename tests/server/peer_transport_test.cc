@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "mvcc/backend.h"
 #include "server/messages/internal_request.h"
+#include "tests/eventually.h"
 #include "tests/server/peer_certificates.h"
 #include "tests/server/peer_fixture.h"
 #include "tests/server/request_bodies.h"
@@ -512,6 +514,33 @@ TEST_P(PeerSnapshotTest, OneGoesOnWhileAnotherIsFinished) {
   EXPECT_TRUE(b_.receiver().snapshots.empty());
   b_.Stop();  // it ends though the sink never does
   EXPECT_EQ(b_.receiver().dropped_sinks, 1);
+}
+
+// Its reader holds up the database that it reads, which cannot wait for a peer.
+TEST_P(PeerSnapshotTest, ASourceWhoseReaderMustEndIsDroppedThoughThePeerIsWaitedFor) {
+  class Source final : public mvcc::SnapshotSource {
+   public:
+    explicit Source(std::atomic<bool>& lives) : lives_(lives) { lives_ = true; }
+    ~Source() override { lives_ = false; }
+    Result<SharedBytes> Next() override {
+      if (std::exchange(given_, true)) return SharedBytes();
+      return SharedBytes::Static("the only chunk");
+    }
+    Result<void> Look() override {
+      if (given_) return mvcc::kReaderMustEnd.Fail();
+      return {};
+    }
+
+   private:
+    std::atomic<bool>& lives_;
+    bool given_ = false;
+  };
+  b_.receiver().finishes_for_ever = true;
+  StartBoth();
+  std::atomic<bool> lives = false;
+  EXPECT_FALSE(Sent(std::make_unique<Source>(lives)));
+  EXPECT_TRUE(Eventually([&] { return !lives; }));
+  b_.Stop();
 }
 
 TEST_F(EtcdPeerTest, OneOfOursGetsOurs) {

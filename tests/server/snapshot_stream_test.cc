@@ -14,6 +14,7 @@
 #include "proto/rpc.pb.h"
 #include "server/messages/maintenance_encode.h"
 #include "tests/bbolt/image.h"
+#include "tests/disk/memory_backend.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 
@@ -38,7 +39,10 @@ struct Saved {
 
 class SnapshotStreamTest : public testing::Test {
  protected:
-  SnapshotStreamTest() { EXPECT_TRUE(served_.Start().has_value()); }
+  SnapshotStreamTest() {
+    served_.member().OnBackend([this](mvcc::Backend& backend) { backend_ = &backend; });
+    EXPECT_TRUE(served_.Start().has_value());
+  }
 
   void Fill(int keys, std::size_t value_bytes) {
     for (int i = 0; i < keys; ++i)
@@ -75,6 +79,7 @@ class SnapshotStreamTest : public testing::Test {
   }
 
   ServedMember served_;
+  mvcc::Backend* backend_ = nullptr;
 };
 
 TEST_F(SnapshotStreamTest, SendsTheFileInPiecesAndThenItsHash) {
@@ -177,6 +182,24 @@ TEST_F(SnapshotStreamTest, AClientThatTakesNothingForLongIsCutOff) {
   EXPECT_EQ(Finish(*Open()).status.code, Code::kOk);
   stream->SetReading(true);
   served_.lanes().RunFor(std::chrono::seconds(1));
+}
+
+// The database's map waits for each reader before it grows, and everybody's writes wait with it.
+TEST_F(SnapshotStreamTest, AClientThatTakesNothingDoesNotHoldTheDatabaseUp) {
+  Fill(300, 20'000);
+  const auto stream = Open();
+  stream->SetReading(false);
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return !stream->messages().empty(); }));
+  served_.lanes().RunFor(std::chrono::seconds(10));
+  ASSERT_EQ(mvcc::ReadersOf(*backend_), 1);
+  mvcc::TellReadersToEnd(*backend_, true);
+  served_.lanes().RunFor(std::chrono::seconds(1));
+  EXPECT_EQ(mvcc::ReadersOf(*backend_), 0);
+  ASSERT_TRUE(stream->status().has_value());
+  EXPECT_EQ(*stream->status(), mvcc::kReaderMustEnd.ToError());
+  mvcc::TellReadersToEnd(*backend_, false);
+  stream->SetReading(true);
+  EXPECT_EQ(Finish(*Open()).status.code, Code::kOk);
 }
 
 TEST_F(SnapshotStreamTest, AClientThatTakesALittleNowAndThenIsNot) {
