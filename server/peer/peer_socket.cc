@@ -24,8 +24,7 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using StreamSocket = asio::generic::stream_protocol::socket;
 
-// Data that the other end does not acknowledge for this long breaks the connection.
-constexpr unsigned kUnacknowledgedMillis = 5'000;
+constexpr Duration kPatience = std::chrono::seconds(5);
 // The interval of probes to a silent end.
 constexpr int kKeepaliveSeconds = 5;
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
@@ -61,8 +60,14 @@ class AsioSocket final : public PeerSocket {
                sizeof(kKeepaliveSeconds));
     setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_KEEPINTVL, &kKeepaliveSeconds,
                sizeof(kKeepaliveSeconds));
-    setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnacknowledgedMillis,
-               sizeof(kUnacknowledgedMillis));
+    SetPatience(kPatience);
+  }
+
+  // The kernel's time-out counts for an end that acknowledges, but has no room, as well.
+  void SetPatience(Duration limit) override {
+    const auto milliseconds = static_cast<unsigned>(limit / std::chrono::milliseconds(1));
+    setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds,
+               sizeof(milliseconds));
   }
 
   void Read(std::span<char> buffer, Done done) override {

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/shared_bytes.h"
 #include "base/url.h"
@@ -33,6 +34,8 @@ class PeerSocket {
   // Writes the whole chain, by gathering writes without copying.
   virtual void Write(ByteChain chain, Done done) = 0;
   virtual void Close() = 0;
+  // Data that the other end does not take for this long breaks the connection; 5 s by default.
+  virtual void SetPatience(Duration limit) = 0;
   // Nothing more is sent; the other end's bytes can still be read.
   virtual void CloseWriting() = 0;
   // The same connection as a socket of another loop's thread. Nothing may be outstanding; this

@@ -16,7 +16,8 @@
 namespace kvorum::server {
 namespace {
 
-// The time for a chunk to be read, or for a part of what comes before it, and to be sent.
+// The time for a chunk to be read, or for a part of what comes before it, and to be sent: the peer
+// takes nothing while its disk syncs what came before.
 constexpr Duration kChunkTimeout = std::chrono::seconds(30);
 // The time for the peer to check the whole snapshot and to sync it.
 constexpr Duration kFinishTimeout = std::chrono::minutes(10);
@@ -137,6 +138,7 @@ class SnapshotSender::Transfer : public std::enable_shared_from_this<Transfer> {
                          if (self->urls_ == nullptr) return;
                          if (!socket.has_value()) return self->End(std::unexpected(socket.error()));
                          self->socket_ = *std::move(socket);
+                         self->socket_->SetPatience(kChunkTimeout);
                          self->Begin();
                        });
   }

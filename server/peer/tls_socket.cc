@@ -189,6 +189,7 @@ class TlsSocket::Channel : public std::enable_shared_from_this<Channel> {
         loop, inner_->MoveTo(loop), std::move(ssl_), std::move(wire), std::move(input_))));
   }
 
+  void SetPatience(Duration limit) { inner_->SetPatience(limit); }
   std::string PeerAddress() const { return inner_->PeerAddress(); }
   const ssl_st* ssl() const { return ssl_.get(); }
 
@@ -361,6 +362,8 @@ void TlsSocket::Write(ByteChain chain, Done done) {
   channel_->Write(std::move(chain), std::move(done));
 }
 void TlsSocket::Close() { channel_->Close(); }
+void TlsSocket::SetPatience(Duration limit) { channel_->SetPatience(limit); }
+
 void TlsSocket::CloseWriting() { channel_->CloseWriting(); }
 std::unique_ptr<PeerSocket> TlsSocket::MoveTo(PeerLoop& loop) { return channel_->MoveTo(loop); }
 std::string TlsSocket::PeerAddress() const { return channel_->PeerAddress(); }

@@ -37,6 +37,7 @@ class TlsSocket final : public PeerSocket {
   void Read(std::span<char> buffer, Done done) override;
   void Write(ByteChain chain, Done done) override;
   void Close() override;
+  void SetPatience(Duration limit) override;
   void CloseWriting() override;
   std::unique_ptr<PeerSocket> MoveTo(PeerLoop& loop) override;
   std::string PeerAddress() const override;

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "server/messages/member_id.h"
@@ -59,6 +60,7 @@ class KeepingReceiver final : public TransportReceiver {
   int dropped_sinks = 0;
   std::optional<Error> sink_error;
   // Sinks read it on any thread.
+  std::atomic<std::chrono::seconds> first_write_takes = std::chrono::seconds(0);
   std::atomic<bool> finishes_for_ever = false;
   std::atomic<int> finish_parts = 0;
 
@@ -70,6 +72,7 @@ class KeepingReceiver final : public TransportReceiver {
       if (!finished_) receiver_.Change([&] { ++receiver_.dropped_sinks; });
     }
     Result<void> Write(std::string_view bytes) override {
+      if (content_.empty()) std::this_thread::sleep_for(receiver_.first_write_takes.load());
       content_.append(bytes);
       return {};
     }

@@ -57,6 +57,7 @@ class QueueSocket final : public PeerSocket {
         done(Fail(Code::kUnavailable, "closed"));
       });
   }
+  void SetPatience(Duration) override {}
   void CloseWriting() override {
     out_->is_closed = true;
     if (out_->wake != nullptr) out_->wake();

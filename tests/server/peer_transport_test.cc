@@ -325,6 +325,16 @@ TEST_P(PeerSnapshotTest, ItsContentArrivesWhole) {
   EXPECT_EQ(a_.transport().counters().sent_snapshots, 1);
 }
 
+// A disk with other work may take longer for a sync than a message may take to be acknowledged.
+TEST_P(PeerSnapshotTest, APeerWhoseDiskStallsForTenSecondsGetsItAll) {
+  b_.receiver().first_write_takes = std::chrono::seconds(10);
+  StartBoth();
+  const std::string content(32'000'000, 's');
+  EXPECT_TRUE(Sent(std::make_unique<BytesSource>(content, 1'000'000)));
+  ASSERT_EQ(b_.receiver().snapshots.size(), 1);
+  EXPECT_EQ(b_.receiver().snapshots[0].size(), content.size());
+}
+
 TEST_P(PeerSnapshotTest, AnEmptyContentIsOneToo) {
   StartBoth();
   EXPECT_TRUE(Sent(std::make_unique<BytesSource>("", 1)));
