@@ -93,6 +93,8 @@ class Node {
   // and hears from that one. One more entry, applied in between, makes the snapshot newer than all
   // that the follower has.
   bool HoldForSnapshot(MemberId to);
+  // True from there on until the report.
+  bool IsHeldForSnapshot(MemberId to) const;
   void SendHeldSnapshot(MemberId to);
 
   // --- reports ---

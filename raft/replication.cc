@@ -111,6 +111,12 @@ bool Node::HoldForSnapshot(MemberId to) {
   return true;
 }
 
+bool Node::IsHeldForSnapshot(MemberId to) const {
+  const auto found = tracker_.progress().find(to);
+  return role_ == Role::kLeader && found != tracker_.progress().end() &&
+         found->second.must_take_snapshot;
+}
+
 void Node::SendHeldSnapshot(MemberId to) {
   Progress* progress = role_ == Role::kLeader ? tracker_.Find(to) : nullptr;
   if (progress == nullptr || !progress->must_take_snapshot) return;

@@ -40,16 +40,26 @@ DatabaseSender::DatabaseSender(mvcc::Store& store, std::shared_ptr<DiskSpace> di
       limit_bytes_per_second_(limit_bytes_per_second),
       report_(std::move(report)) {}
 
-bool DatabaseSender::Begin(raft::MemberId peer) {
+DatabaseSender::Begun DatabaseSender::Begin(raft::MemberId peer) {
   std::lock_guard lock(mutex_);
+  if (sending_.contains(peer)) return Begun::kSendsAlready;
   const TimePoint now = clock_.Now();
   const auto failed = failed_.find(peer);
-  if (failed != failed_.end() && now < failed->second.until) return false;
-  return sending_.size() < kMaxOnTheirWay && sending_.emplace(peer, now).second;
+  if (failed != failed_.end() && now < failed->second.until) return Begun::kNotNow;
+  if (sending_.size() >= kMaxOnTheirWay) return Begun::kNotNow;
+  sending_.emplace(peer, now);
+  return Begun::kYes;
 }
 
 void DatabaseSender::Send(raft::Message message) {
-  if (!Begin(message.to)) return report_(message.to, false);  // Raft asks again
+  switch (Begin(message.to)) {
+    case Begun::kYes:
+      break;
+    case Begun::kSendsAlready:
+      return;
+    case Begun::kNotNow:
+      return report_(message.to, false);  // Raft asks again
+  }
   store_.Flush([this, message = std::move(message)]() mutable { SendDurable(std::move(message)); });
 }
 

@@ -5,7 +5,8 @@
 // executor. Bounded: two at a time, each of which keeps pages of the database from being reused and
 // takes network bandwidth; the others fail, and Raft asks again. A peer that did not get one gets
 // the next after a pause, which doubles with each failure: Raft asks with every heartbeat, and a
-// connection that breaks after gigabytes would cost them each time.
+// connection that breaks after gigabytes would cost them each time. A second one for the same peer
+// is dropped without a report: the first one's is about both.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +53,8 @@ class DatabaseSender {
     TimePoint until;
   };
 
-  bool Begin(raft::MemberId peer);
+  enum class Begun : std::uint8_t { kYes, kSendsAlready, kNotNow };
+  Begun Begin(raft::MemberId peer);
   void SendDurable(raft::Message message);
   std::unique_ptr<mvcc::SnapshotSource> Bounded(mvcc::Store::DurableSnapshot opened) const;
 

@@ -358,13 +358,15 @@ void Replica::MoveLeader(raft::MemberId to, TimePoint deadline, Callback callbac
   });
 }
 
-void Replica::HoldForSnapshot(raft::MemberId to, Callback callback) {
+void Replica::HoldForSnapshot(raft::MemberId to,
+                              std::move_only_function<void(Result<bool> held)> callback) {
   raft_.Post([this, to, callback = std::move(callback)]() mutable {
     if (stopped_) return callback(kErrStopped.Fail());
     if (node_->role() != raft::Role::kLeader) return callback(kErrNotLeader.Fail());
+    if (node_->IsHeldForSnapshot(to)) return callback(false);
     if (!node_->HoldForSnapshot(to))
       return callback(Fail(Code::kUnavailable, "the leader does not hear from that member"));
-    callback({});
+    callback(true);
   });
 }
 

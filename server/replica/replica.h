@@ -126,9 +126,11 @@ class Replica {
   // Transfers leadership to a voter, and calls back when it leads. kErrNotLeader,
   // kErrBadLeaderTransferee, kErrTimeoutLeaderTransfer.
   void MoveLeader(raft::MemberId to, TimePoint deadline, Callback callback);
-  // A follower's database is to be replaced: the two calls of raft::Node. kErrNotLeader;
-  // kUnavailable for a member that is silent, or no member.
-  void HoldForSnapshot(raft::MemberId to, Callback callback);
+  // A follower's database is to be replaced: the two calls of raft::Node. The callback gets false
+  // if that has begun already, and is not over. kErrNotLeader; kUnavailable for a member that is
+  // silent, or no member.
+  void HoldForSnapshot(raft::MemberId to,
+                       std::move_only_function<void(Result<bool> held)> callback);
   void SendHeldSnapshot(raft::MemberId to);
   // If this member leads and another one can: transfers leadership to the connected one with most
   // of the log. `done` runs when it leads, or after `limit`.

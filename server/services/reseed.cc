@@ -78,8 +78,9 @@ void SendFreshSnapshot(ServiceContext& context, raft::MemberId to,
   if (auto checked = CheckMajorityBeside(context, to); !checked.has_value())
     return done(std::move(checked));
   context.replica->HoldForSnapshot(
-      to, [&context, to, done = std::move(done)](Result<void> held) mutable {
-        if (!held.has_value()) return done(std::move(held));
+      to, [&context, to, done = std::move(done)](const Result<bool>& held) mutable {
+        if (!held.has_value()) return done(std::unexpected(held.error()));
+        if (!*held) return done({});  // the one that is under way
         // An entry that changes nothing, on members of any program.
         context.Propose(nullptr, RequestKind::kAlarm, EncodeAlarmRequest({}),
                         std::make_unique<EntryWaiter>(*context.replica, to, std::move(done)),

@@ -29,7 +29,8 @@ namespace kvorum::server {
 
 inline constexpr std::string_view kReseedPrefix = "/kvorum/reseed/";
 
-// The leader's side: begins to send the snapshot, and calls back once it has, or cannot:
+// The leader's side: begins to send the snapshot, unless it does so already, and calls back once it
+// has, or cannot:
 // kFailedPrecondition if no majority can ever be there without that member, or if this member's own
 // database is damaged. Any thread.
 void SendFreshSnapshot(ServiceContext& context, raft::MemberId to,

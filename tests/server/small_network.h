@@ -68,6 +68,8 @@ class SmallNetwork {
 
   // Snapshots travel as etcd's members send them.
   void SendSnapshotsAsEtcd() { as_etcd_ = true; }
+  // The time for each chunk of a snapshot.
+  void SetChunkTime(Duration time) { chunk_time_ = time; }
   // Snapshots that arrived whole.
   std::size_t snapshots_delivered() const { return snapshots_delivered_; }
 
@@ -139,11 +141,12 @@ class SmallNetwork {
         Transfer{.from = from, .message = message, .source = std::move(content), .sink = {}});
     lane_.PostAt(scheduler_.clock().Now() + kLatency, [this, transfer] { Continue(transfer); });
   }
-  // A chunk each latency; any failure ends it.
+  // One chunk after another; any failure ends it.
   void Continue(const std::shared_ptr<Transfer>& transfer) {
     const Result<bool> more = Move(*transfer);
     if (more.has_value() && *more) {
-      lane_.PostAt(scheduler_.clock().Now() + kLatency, [this, transfer] { Continue(transfer); });
+      lane_.PostAt(scheduler_.clock().Now() + chunk_time_,
+                   [this, transfer] { Continue(transfer); });
       return;
     }
     transfer->sink.reset();
@@ -171,6 +174,7 @@ class SmallNetwork {
   }
 
   Scheduler& scheduler_;
+  Duration chunk_time_ = kLatency;
   Scheduler::Lane lane_;
   std::map<raft::MemberId, std::unique_ptr<Port>> ports_;
   std::set<std::pair<raft::MemberId, raft::MemberId>> cut_;  // from, to
