@@ -27,7 +27,7 @@ class PublishListener {
   virtual bool WantsRecords() const = 0;
   virtual void OnPublished(Published published) = 0;
   // A snapshot has brought the store to this revision, perhaps past revisions that were never
-  // reported.
+  // reported; or back, if those that were reported are not of the cluster's history.
   virtual void OnInstalled(std::int64_t revision) = 0;
 };
 

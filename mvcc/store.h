@@ -14,7 +14,7 @@
 // StoreOptions::commit.on_fatal; a damaged record that the apply executor needs stops the process.
 // Invariants (CheckInvariants): the index's own; the published revision is at most the working one
 // and at least the compacted one; an unfinished compaction is at or below the compacted revision;
-// the published revision never decreases.
+// the published revision decreases only where Install brings another history.
 #pragma once
 
 #include <algorithm>
@@ -139,8 +139,8 @@ class Store {
 
   // A reader of the durable state for long use, which pins pages like the source below.
   struct DurableReader {
+    std::shared_ptr<const void> owner;  // of what it reads; before it, and so destroyed after it
     Reader reader;
-    std::shared_ptr<const void> owner;  // of what it reads; outlives it
     // The size of the file whose pages it pins; may be called even when the reader is gone.
     std::function<std::uint64_t()> file_bytes;
   };
@@ -228,14 +228,17 @@ class Store {
   // if that has it unfinished.
   //
   // `done` runs on this executor; until then nothing else of this group may be called. The long
-  // part, rebuilding the index, runs on the copier. Errors (a damaged file, one that is older than
-  // what readers have seen) are fatal: the log already says that the content is here.
+  // part, rebuilding the index, runs on the copier. Errors (a damaged file) are fatal: the log
+  // already says that the content is here. Content at an older revision than readers have seen
+  // shows that the replaced one was not the cluster's; it is taken, and the revisions go back.
   struct InstallRequest {
     BackendOpener open;
     std::string snapshot_path;
     std::string path;
     std::uint64_t consistent_index = 0;  // what the content must say
     std::uint64_t side_version = 0;      // SetSideVersion of the content
+    // On the backend executor, before the file gets its name. May be empty.
+    std::function<void()> before_place = {};
     // On the copier: loads the content that the owner needs. May be empty.
     std::function<Result<void>(Snapshot& content)> load;
   };

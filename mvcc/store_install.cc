@@ -20,7 +20,7 @@ constexpr Duration kCloseRetry = std::chrono::milliseconds(100);
 struct Store::Installation {
   InstallRequest request;
   Task done;
-  std::int64_t at_least_revision = 0;  // the newest that readers have seen
+  std::int64_t shown_revision = 0;  // the newest that readers have seen
   std::vector<Compactor::Callback> compaction_waiters;
   std::shared_ptr<StoreState> state;
   Restored restored;
@@ -32,7 +32,7 @@ void Store::Install(InstallRequest request, Task done) {
   auto installation = std::make_shared<Installation>();
   installation->request = std::move(request);
   installation->done = std::move(done);
-  installation->at_least_revision = working_revision();
+  installation->shown_revision = working_revision();
   installation->compaction_waiters = compactor_.Abandon();
   executors_.copier.Post([this, installation = std::move(installation)]() mutable {
     const Result<void> built = BuildInstallation(*installation);
@@ -55,11 +55,13 @@ Result<void> Store::BuildInstallation(Installation& installation) const {
                                      " is of index " + std::to_string(consistent_index) +
                                      " and not of " + std::to_string(request.consistent_index));
   }
-  if (installation.restored.revision < installation.at_least_revision) {
-    return Fail(Code::kDataLoss,
-                "mvcc: the snapshot in " + request.snapshot_path + " is of revision " +
-                    std::to_string(installation.restored.revision) + ", but this member is at " +
-                    std::to_string(installation.at_least_revision));
+  // The log says that this content is the later one: the old one has records that the cluster never
+  // had. Its readers saw them, and only this one ends that.
+  if (installation.restored.revision < installation.shown_revision) {
+    KV_ERROR("this member's revision goes back, since its database was not the cluster's",
+             {"revision", installation.shown_revision},
+             {"snapshot-revision", installation.restored.revision},
+             {"path", request.snapshot_path});
   }
   installation.state->index->Publish({.current_revision = installation.restored.revision,
                                       .compact_revision = installation.restored.compact_revision(),
@@ -73,6 +75,7 @@ Result<void> Store::BuildInstallation(Installation& installation) const {
 void Store::PlaceInstallation(std::shared_ptr<Installation> installation) {
   StoreState& state = *installation->state;
   keeper_.BeforeWrite();
+  if (installation->request.before_place) installation->request.before_place();
   const Result<void> placed = state.backend->TakePlace(installation->request.path);
   if (!placed.has_value()) return Fatal(placed.error());
   committer_.Retarget(*state.backend, state.buffer, installation->state);

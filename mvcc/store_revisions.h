@@ -1,8 +1,8 @@
 // The revisions of a store: as its writer works on them, and as readers were shown them last.
 //
 // Threads: shown() and shown_compact() are for any thread, the rest is for the apply executor.
-// Invariants (CheckInvariants): readers are never ahead of the writer, and never go back; what is
-// compacted is not in the future.
+// Invariants (CheckInvariants): readers are never ahead of the writer, and go back only to another
+// content (Begin); what is compacted is not in the future.
 #pragma once
 
 #include <atomic>

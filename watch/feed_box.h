@@ -4,6 +4,7 @@
 // Guarded by the hub's lock. The batches are shared.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,6 +19,7 @@ namespace kvorum::watch {
 struct Feed {
   std::shared_ptr<const EventBatch> batch;
   std::int64_t revision = 0;
+  bool is_other_history = false;  // what watchers have been told so far is not of it
 };
 
 class FeedBox {
@@ -26,10 +28,16 @@ class FeedBox {
       : max_batches_(max_batches), max_bytes_(max_bytes) {}
 
   // Returns true if the shard is to be woken: it was not since it last took what was here.
-  bool Put(const std::shared_ptr<const EventBatch>& batch, std::int64_t revision) {
+  bool Put(const std::shared_ptr<const EventBatch>& batch, std::int64_t revision,
+           bool is_other_history = false) {
     const bool full = feeds_.size() >= max_batches_ || bytes_ >= max_bytes_;
-    if (full) Clear();
-    feeds_.push_back({.batch = full ? nullptr : batch, .revision = revision});
+    if (full) {
+      is_other_history |= std::ranges::any_of(feeds_, &Feed::is_other_history);
+      Clear();
+    }
+    feeds_.push_back({.batch = full ? nullptr : batch,
+                      .revision = revision,
+                      .is_other_history = is_other_history});
     if (batch != nullptr && !full) bytes_ += batch->record_bytes();
     return !std::exchange(woken_, true);
   }

@@ -25,7 +25,7 @@ void Hub::OnPublished(Published published) {
   Feed(batch, published.last);
 }
 
-void Hub::OnInstalled(std::int64_t revision) { Feed(nullptr, revision); }
+void Hub::OnInstalled(std::int64_t revision) { Feed(nullptr, revision, /*is_installed=*/true); }
 
 std::size_t Hub::WaitingBytes() {
   std::lock_guard lock(mutex_);
@@ -57,13 +57,15 @@ Hub::Lag Hub::LargestLag() {
   return largest;
 }
 
-void Hub::Feed(const std::shared_ptr<const EventBatch>& batch, std::int64_t revision) {
+void Hub::Feed(const std::shared_ptr<const EventBatch>& batch, std::int64_t revision,
+               bool is_installed) {
   std::vector<Shard*> to_wake;
   {
     std::lock_guard lock(mutex_);
+    const bool is_other_history = is_installed && revision < last_revision_;
     last_revision_ = revision;
     for (Shard* shard : active_shards_) {
-      if (shard->inbox_.Put(batch, revision)) to_wake.push_back(shard);
+      if (shard->inbox_.Put(batch, revision, is_other_history)) to_wake.push_back(shard);
     }
   }
   for (Shard* shard : to_wake) shard->executor_.Post([shard] { shard->Drain(); });

@@ -96,7 +96,8 @@ class Hub final : public mvcc::PublishListener {
   friend class Shard;
   friend class Stream;
 
-  void Feed(const std::shared_ptr<const EventBatch>& batch, std::int64_t revision);
+  void Feed(const std::shared_ptr<const EventBatch>& batch, std::int64_t revision,
+            bool is_installed = false);
 
   mvcc::Store& store_;
   const HubOptions options_;

@@ -60,7 +60,9 @@ void Shard::TakeFeeds() {
     feeds = inbox_.Take();
   }
   for (const Feed& feed : feeds) {
-    if (feed.batch != nullptr) {
+    if (feed.is_other_history) {
+      OnOtherHistory(feed.revision);
+    } else if (feed.batch != nullptr) {
       OnBatch(feed.batch);
     } else {
       OnJump(feed.revision);
@@ -107,6 +109,17 @@ void Shard::OnJump(std::int64_t revision) {
       watcher.next = std::max(watcher.next, first_missed);
       ReadFor(watcher);
     }
+  }
+}
+
+// The revisions that watchers have seen are not those that follow. To their clients it is as if all
+// of them were compacted: they read the keys anew.
+void Shard::OnOtherHistory(std::int64_t revision) {
+  revision_ = revision;
+  lag_.Reached(revision_);
+  recent_.Clear();
+  for (Stream* stream : streams_) {
+    while (!stream->watchers_.empty()) EndByCompaction(stream->watchers_.begin()->second, revision);
   }
 }
 

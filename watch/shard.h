@@ -82,6 +82,7 @@ class Shard {
   void TakeFeeds();
   void OnBatch(const std::shared_ptr<const EventBatch>& batch);
   void OnJump(std::int64_t revision);
+  void OnOtherHistory(std::int64_t revision);
   void Deliver(WatchGroup& group, const EventBatch& batch, std::span<const std::uint32_t> matches);
   // Returns false if the watcher lags now.
   bool DeliverTo(Watcher& watcher, std::span<const Body> bodies);

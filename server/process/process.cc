@@ -226,13 +226,14 @@ Result<void> Process::Impl::Open() {
     KV_RETURN_IF_ERROR(AdoptAtStart(fs, options.data_dir, options.wal_dir));
   KV_TRY(directory, datadir::OpenDataDirectory(fs, options.data_dir, options.wal_dir));
   datadir::WarnOfForeignFiles(fs, datadir::Layout(options.data_dir, options.wal_dir));
-  quarantine = std::make_unique<Quarantine>(fs, directory.root + "/member/quarantined");
-  KV_RETURN_IF_ERROR(quarantine->Load());
+  const std::string quarantine_file = directory.root + "/member/quarantined";
+  quarantine = std::make_unique<Quarantine>(fs, quarantine_file);
   context.quarantine = quarantine.get();
   KV_TRY(const std::vector<std::string> log_files, fs.List(directory.wal));
   const bool was_member = std::ranges::any_of(
       log_files, [](const std::string& name) { return name.ends_with(".wal"); });
   LocalMemberOptions instance_options = MakeLocalMemberOptions(options, directory);
+  instance_options.database_note = quarantine_file;
   instance_options.wal.background = &threads.wal_spares;
   instance_options.peers = &requester;
   instance_options.simple_tokens = authentication->simple_tokens();
@@ -255,6 +256,8 @@ Result<void> Process::Impl::Open() {
                                           .backend = threads.backend,
                                           .copier = threads.copier},
                                          std::move(instance_options), ExitOnFatal));
+  // Behind the recovery, which may have ended it.
+  KV_RETURN_IF_ERROR(quarantine->Load());
   FillContext();
   WatchMemory();
   WatchFreePages();

@@ -1,5 +1,7 @@
 #include "server/replica/backend_recovery.h"
 
+#include <filesystem>
+
 #include "base/logging.h"
 #include "datadir/snapshot_files.h"
 #include "mvcc/index_file.h"
@@ -19,9 +21,19 @@ Result<raft::Index> AppliedIndex(FileSystem& fs, const mvcc::BackendOpener& open
   return raft::Index{content.consistent_index};
 }
 
+Result<void> RemoveDatabaseNote(FileSystem& fs, const std::string& note) {
+  if (note.empty()) return {};
+  KV_TRY(const bool is_there, fs.Exists(note));
+  if (!is_there) return {};
+  KV_INFO("a snapshot replaces the database, and ends what was noted about it", {"file", note});
+  KV_RETURN_IF_ERROR(fs.Remove(note));
+  return fs.SyncDirectory(std::filesystem::path(note).parent_path().string());
+}
+
 Result<std::unique_ptr<mvcc::Backend>> OpenMemberBackend(FileSystem& fs,
                                                          const mvcc::BackendOpener& open,
                                                          const std::string& snap_dir,
+                                                         const std::string& database_note,
                                                          raft::Index snapshot_index) {
   const std::string path = DatabasePath(snap_dir);
   KV_RETURN_IF_ERROR(datadir::RemoveReceivedSnapshots(fs, snap_dir, snapshot_index));
@@ -33,6 +45,7 @@ Result<std::unique_ptr<mvcc::Backend>> OpenMemberBackend(FileSystem& fs,
     KV_INFO("Recovering from snapshot backend", {"consistent-index", applied},
             {"snapshot-index", snapshot_index}, {"path", received});
     KV_RETURN_IF_ERROR(mvcc::RemoveIndexFile(fs, path));
+    KV_RETURN_IF_ERROR(RemoveDatabaseNote(fs, database_note));
     KV_RETURN_IF_ERROR(fs.Rename(received, path));
   } else {
     KV_RETURN_IF_ERROR(fs.Remove(received));

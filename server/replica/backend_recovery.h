@@ -20,11 +20,15 @@ std::string DatabasePath(const std::string& snap_dir);
 Result<raft::Index> AppliedIndex(FileSystem& fs, const mvcc::BackendOpener& open,
                                  const std::string& snap_dir);
 
+// The database is about to be replaced by a snapshot: removes the note about it, durably.
+Result<void> RemoveDatabaseNote(FileSystem& fs, const std::string& note);
+
 // If a received snapshot is marked in the log at this index, but had not replaced the database when
-// the process ended, it replaces it now.
+// the process ended, it replaces it now, and the note about it goes.
 Result<std::unique_ptr<mvcc::Backend>> OpenMemberBackend(FileSystem& fs,
                                                          const mvcc::BackendOpener& open,
                                                          const std::string& snap_dir,
+                                                         const std::string& database_note,
                                                          raft::Index snapshot_index);
 
 }  // namespace kvorum::server

@@ -72,7 +72,8 @@ Result<std::unique_ptr<LocalMember>> LocalMember::Open(FileSystem& fs,
 
 Result<void> LocalMember::OpenState(FileSystem& fs, const RecoveredLog& log,
                                     const LocalMemberOptions& options) {
-  KV_TRY(auto backend, OpenMemberBackend(fs, open_backend_, options.snap_dir, log.snapshot_index));
+  KV_TRY(auto backend, OpenMemberBackend(fs, open_backend_, options.snap_dir, options.database_note,
+                                         log.snapshot_index));
   KV_RETURN_IF_ERROR(DefragmentAtStart(*backend, options.start_defragment_bytes, [&] {
     return mvcc::RemoveIndexFile(fs, DatabasePath(options.snap_dir));
   }));

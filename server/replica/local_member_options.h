@@ -45,6 +45,9 @@ struct LocalMemberOptions {
 
   std::string wal_dir;
   std::string snap_dir;
+  // A note about the database that is there (Quarantine), which ends when a snapshot replaces it,
+  // also at a start. Empty: there is none.
+  std::string database_note;
   std::uint64_t snapshot_bytes_per_second = 0;  // the transport's limit; 0: none
   std::uint64_t quota_bytes = 0;
   std::uint64_t start_defragment_bytes = 0;  // DefragmentAtStart

@@ -16,7 +16,9 @@ namespace kvorum::server {
 
 MemberState::MemberState(FileSystem& fs, mvcc::StoreExecutors executors,
                          const LocalMemberOptions& options)
-    : snap_dir_(options.snap_dir),
+    : fs_(fs),
+      snap_dir_(options.snap_dir),
+      database_note_(options.database_note),
       disk_space_(std::make_shared<DiskSpace>(fs, options.snap_dir)),
       leases_(std::make_unique<Leases>(options.lease, executors.apply.clock())) {}
 
@@ -106,6 +108,7 @@ void MemberState::Install(const raft::SnapshotMetadata& metadata, mvcc::BackendO
                    .path = DatabasePath(snap_dir_),
                    .consistent_index = metadata.index.value(),
                    .side_version = auth_version,
+                   .before_place = [this] { EndDatabaseNote(); },
                    .load = [this, loaded, auth_version](mvcc::Snapshot& content) -> Result<void> {
                      KV_TRY(*loaded, LoadReplicatedState(content));
                      auth_applier_->EndTokens(loaded->auth);
@@ -116,6 +119,12 @@ void MemberState::Install(const raft::SnapshotMetadata& metadata, mvcc::BackendO
                     Exchange(std::move(*loaded));
                     installed();
                   });
+}
+
+// A restart finds the note gone and the snapshot in the place of the database, or puts it there.
+void MemberState::EndDatabaseNote() {
+  if (const auto ended = RemoveDatabaseNote(fs_, database_note_); !ended.has_value())
+    KV_WARN("cannot remove a file", {"file", database_note_}, {"error", ended.error().message});
 }
 
 void MemberState::Exchange(ReplicatedState state) {

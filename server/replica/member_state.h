@@ -75,8 +75,11 @@ class MemberState {
                          mvcc::StoreExecutors executors, const LocalMemberOptions& options,
                          Hooks hooks);
   void Exchange(ReplicatedState state);
+  void EndDatabaseNote();
 
+  FileSystem& fs_;
   const std::string snap_dir_;
+  const std::string database_note_;
   std::shared_ptr<DiskSpace> disk_space_;
   std::unique_ptr<Leases> leases_;
   lease::LeaseTable restored_leases_;  // of the content whose index is being built

@@ -28,8 +28,6 @@ namespace kvorum::server {
 
 class CheckedCluster {
  public:
-  static constexpr const char* kQuarantineFile = "/data/member/quarantined";
-
   // The answer of a test in the place of the one that is asked; nothing: that one answers.
   using Script = std::function<std::optional<Result<PeerAnswer>>(std::size_t from, std::size_t to,
                                                                  std::string_view path)>;
@@ -167,7 +165,7 @@ class CheckedCluster {
     Process(CheckedCluster& cluster, std::size_t number)
         : peers(cluster, number),
           batcher(cluster.cluster_.replica(number), 0),
-          quarantine(cluster.cluster_.disk(number), kQuarantineFile),
+          quarantine(cluster.cluster_.disk(number), SmallMember::kQuarantineFile),
           lane(cluster.cluster_.scheduler()),
           check(lane, context, peers, quarantine, cluster.action_),
           reseeder(lane, peers, context) {

@@ -165,7 +165,7 @@ class BackendRecoveryTest : public ::testing::Test {
           opened_.push_back(path);
           return mvcc::OpenMemoryBackend(fs_, path);
         },
-        "/snap", snapshot_index);
+        "/snap", "/quarantined", snapshot_index);
   }
   bool IsThere(const std::string& path) { return fs_.Exists(path).value(); }
 

@@ -43,6 +43,21 @@ class ReseedTest : public testing::Test {
     EXPECT_TRUE(t_.counters(victim_).agrees);
     EXPECT_EQ(t_.counters(victim_).compared, 3u);
   }
+  // Applies what nobody else does, so that its revision is ahead.
+  void ApplyAlone(std::size_t i, int times) {
+    for (int n = 0; n < times; ++n) {
+      mvcc::WriteTxn txn = t_.members().member(i).store().Begin();
+      ASSERT_TRUE(txn.Put({.key = "key1", .value = "other"}).has_value());
+      txn.End();
+    }
+    t_.Flush();
+  }
+  // True if the member's keys differ from those that the one that was always right had then.
+  bool Differs(std::size_t i) {
+    const auto own = t_.members().member(i).store().HashKv(0);
+    const auto right = t_.members().member(third()).store().HashKv(own->revision);
+    return own->hash != right->hash;
+  }
   // The next questions for a snapshot get this answer.
   void AnswerReseeds(std::function<Result<PeerAnswer>()> answer) {
     t_.SetScript(
@@ -259,6 +274,58 @@ TEST_F(ReseedTest, ARestartInTheMiddleLeavesAMemberThatCanBeReseeded) {
     ExpectWhole();
     if (HasFailure()) return;
   }
+}
+
+// The leader is asked again after 20 s: that must not end what it is sending.
+TEST_F(ReseedTest, OneThatTakesMinutesIsSentOnce) {
+  Begin();
+  t_.members().network().SetChunkTime(seconds(25));
+  const auto done = t_.Reseed(victim_);
+  ASSERT_TRUE(t_.Ends(done, minutes(9)));
+  EXPECT_TRUE((*done)->has_value());
+  EXPECT_GT(t_.reseeds_asked(), 1u);
+  EXPECT_EQ(snapshots(), 1u);
+  t_.members().network().SetChunkTime(milliseconds(1));
+  ExpectWhole();
+}
+
+TEST_F(ReseedTest, AMemberWhoseRevisionIsAheadGoesBackToTheClusters) {
+  t_.StartAll();
+  for (int i = 0; i < 20; ++i) t_.Put("key" + std::to_string(i % 7), "value");
+  t_.PutDurably("key7", "value");
+  leader_ = t_.leader();
+  victim_ = t_.follower();
+  ApplyAlone(victim_, 7);
+  t_.PutDurably("key8", "value");
+  ASSERT_TRUE(t_.RunUntil([&] { return t_.is_out(victim_); }, seconds(20)));
+  ASSERT_GT(t_.members().member(victim_).store().revision(),
+            t_.members().member(third()).store().revision() + 5);
+  const auto done = t_.Reseed(victim_);
+  ASSERT_TRUE(t_.Ends(done));
+  EXPECT_TRUE((*done)->has_value());
+  EXPECT_FALSE(t_.members().member(victim_).fatal().has_value());
+  EXPECT_EQ(t_.members().member(victim_).store().revision(),
+            t_.members().member(third()).store().revision());
+  ExpectWhole();
+}
+
+// The file that says so belongs to the database that was replaced.
+TEST_F(ReseedTest, ARestartInTheMiddleIsOutExactlyWithTheOldDatabase) {
+  int healed = 0;
+  for (int steps = 0; steps < 40; steps += 2) {
+    Begin();
+    t_.Reseed(victim_);
+    ASSERT_TRUE(t_.RunUntil([&] { return t_.reseeds_asked() > 0; }));
+    t_.RunFor(milliseconds(steps));
+    t_.Start(victim_);
+    EXPECT_EQ(t_.is_out(victim_), Differs(victim_)) << steps;
+    healed += t_.is_out(victim_) ? 0 : 1;
+    const auto again = t_.Reseed(victim_);
+    ASSERT_TRUE(t_.Ends(again)) << steps;
+    ExpectWhole();
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(healed, 0);
 }
 
 TEST_F(ReseedTest, WritesGoOn) {

@@ -29,6 +29,7 @@ class SmallMember {
   static constexpr const char* kWalDir = "/data/member/wal";
   static constexpr const char* kSnapDir = "/data/member/snap";
   static constexpr const char* kDatabase = "/data/member/snap/db";
+  static constexpr const char* kQuarantineFile = "/data/member/quarantined";
 
   SmallMember(FileSystem& fs, std::uint64_t seed) : fs_(fs), lanes_(seed) {
     SetLogLevel(LogLevel::kError);  // thousands of restarts
@@ -47,6 +48,7 @@ class SmallMember {
     root_ = root;
     options_.wal_dir = root + "/member/wal";
     options_.snap_dir = root + "/member/snap";
+    options_.database_note = root + "/member/quarantined";
     open_backend_ = [](const std::string& path) {
       return mvcc::OpenLmdbBackend({.path = path, .map_size_bytes = std::uint64_t{1} << 30});
     };
@@ -131,6 +133,7 @@ class SmallMember {
     options.initial_cluster_token = "etcd-cluster";
     options.wal_dir = kWalDir;
     options.snap_dir = kSnapDir;
+    options.database_note = kQuarantineFile;
     options.seed = 1;
     options.raft.catch_up_entries = 5;
     options.replica.snapshot_count = 12;

@@ -89,6 +89,7 @@ Result<void> Machine::Open() {
   KV_TRY(directory_, datadir::OpenDataDirectory(*files_, kDataDir, ""));
   options_.wal_dir = directory_.wal;
   options_.snap_dir = directory_.snap;
+  options_.database_note = kQuarantineFile;
   options_.seed = world_.scheduler.rng()();
   options_.simple_tokens = tokens_.get();
   options_.on_removed = [this] { EndRemoved(); };

@@ -55,6 +55,7 @@ class MachineWatcher {
 class Machine {
  public:
   static constexpr const char* kDataDir = "/data";
+  static constexpr const char* kQuarantineFile = "/data/member/quarantined";
 
   Machine(World& world, MachineWatcher& watcher, std::size_t number, std::string name);
   ~Machine();

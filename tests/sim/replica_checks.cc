@@ -19,7 +19,7 @@ constexpr Duration kLongestReseed = std::chrono::minutes(10);
 ReplicaChecks::ReplicaChecks(Machine& machine, server::ServiceContext& context)
     : machine_(machine),
       context_(context),
-      quarantine_(machine.files(), std::string(Machine::kDataDir) + "/member/quarantined"),
+      quarantine_(machine.files(), Machine::kQuarantineFile),
       check_(machine.lane(LaneKind::kIntegrity), context, *machine.options().peers, quarantine_,
              server::ReplicaCheckAction::kQuarantine),
       reseeder_(machine.lane(LaneKind::kIntegrity), *machine.options().peers, context) {

@@ -458,6 +458,26 @@ TEST_F(InstallTest, WhatTheSnapshotHasCompactedIsTold) {
               ElementsAre("w0 created @2", "w1 created @2", "w0 canceled compact 5 @0"));
 }
 
+// This member had revisions that the cluster never had: their watchers read the keys anew.
+TEST_F(InstallTest, AnOlderRevisionEndsWhoHasSeenTheOtherOnes) {
+  PutBoth("a", "2");
+  client_.Watch("a");
+  client_.Watch("a", "", 100);
+  for (int i = 3; i <= 9; ++i) Put("a", "wrong");
+  leader_.Put("a", "3");
+  RunAll();
+  client_.Read();
+  Install();
+  EXPECT_EQ(store->revision(), 3);
+  EXPECT_THAT(After(client_), testing::UnorderedElementsAre("w0 canceled compact 3 @0",
+                                                            "w1 canceled compact 3 @0"));
+  client_.Watch("a");
+  client_.Watch("a", "", 3);
+  PutBoth("a", "4");
+  EXPECT_THAT(After(client_), ElementsAre("w2 created @3", "w3 created @3", "w2 @4: put a=4 m4",
+                                          "w3 @4: put a=3 m3, put a=4 m4"));
+}
+
 TEST_F(InstallTest, ASnapshotUnderWatchersThatAreReadFor) {
   for (int i = 2; i <= 5; ++i) PutBoth("a", std::to_string(i));
   client_.Watch("a", "", 2);
