@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 
 #include "proto/raft_types.h"
 #include "raft/timers.h"
@@ -44,6 +46,8 @@ class LeadershipTransfer {
 // A transfer to a member that does not answer costs an election time-out without a leader, one to a
 // lagging member the time to send the rest of the log; so both criteria count, in this order. The
 // time that a member has been connected, which etcd's server uses, says neither.
-MemberId BestSuccessor(const Tracker& tracker, MemberId self, const Timers& timers);
+// `among`: only one of these.
+MemberId BestSuccessor(const Tracker& tracker, MemberId self, const Timers& timers,
+                       std::optional<std::span<const MemberId>> among = std::nullopt);
 
 }  // namespace kvorum::raft

@@ -126,8 +126,9 @@ class Node {
   // Ticks since this member heard from its leader or, as the leader, from a quorum.
   std::uint64_t ticks_without_leader() const { return timers_.ticks_without_leader(); }
   // The other voter that needs least to lead: heard from within an election time-out, then with
-  // most of the log. kNone if there is none, or this member does not lead.
-  MemberId BestSuccessor() const;
+  // most of the log. kNone if there is none, or this member does not lead. `among`: only one of
+  // these.
+  MemberId BestSuccessor(std::optional<std::span<const MemberId>> among = std::nullopt) const;
   SoftState soft_state() const { return {.leader = leader_, .role = role_}; }
   HardState hard_state() const {
     return {.term = term_, .vote = vote_, .commit = log_.committed()};

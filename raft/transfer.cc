@@ -37,8 +37,8 @@ Dropped Node::StartTransfer(MemberId transferee) {
 // configuration takes effect as soon as it is in the log.)
 void Node::TransferToSuccessor() { StartTransfer(BestSuccessor()); }
 
-MemberId Node::BestSuccessor() const {
-  return role_ == Role::kLeader ? raft::BestSuccessor(tracker_, config_.id, timers_) : kNone;
+MemberId Node::BestSuccessor(std::optional<std::span<const MemberId>> among) const {
+  return role_ == Role::kLeader ? raft::BestSuccessor(tracker_, config_.id, timers_, among) : kNone;
 }
 
 // The message carries the commit index. A successor that does not know that the leader's removal is

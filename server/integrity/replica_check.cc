@@ -144,14 +144,15 @@ void ReplicaCheck::OnDamage(const std::string& what) {
 
 // ---- comparing with the others ----
 
-void ReplicaCheck::NoticeNewContent() {
+bool ReplicaCheck::NoticeNewContent() {
   const std::uint64_t epoch = context_.store->history_sum().epoch();
-  if (std::exchange(epoch_, epoch) == epoch) return;
+  if (std::exchange(epoch_, epoch) == epoch) return false;
   damage_.reset();
   counters_.is_damaged = false;
   quarantine_.SetDamaged(false);
   last_pass_revision_ = -1;
   quarantine_.End();
+  return true;
 }
 
 std::vector<MemberHistory> ReplicaCheck::AskOthers(const MembershipView& members,
@@ -185,8 +186,14 @@ void ReplicaCheck::CompareInTurn() {
 void ReplicaCheck::CompareWithOthers() {
   NoticeNewContent();
   const auto members = context_.membership->View();
-  if (action_ != ReplicaCheckAction::kOff && members->members.size() > 1) {
-    std::vector<MemberHistory> all = AskOthers(*members, kHistoryPath);
+  const auto must_hand_over = [this] {
+    return quarantine_.stands() && context_.replica->leader() == context_.member_id;
+  };
+  if (members->members.size() == 1) return;
+  if (action_ == ReplicaCheckAction::kOff && !must_hand_over()) return;
+  std::vector<MemberHistory> all = AskOthers(*members, kHistoryPath);
+  if (NoticeNewContent()) return;  // while they were asked about the one before
+  if (action_ != ReplicaCheckAction::kOff) {
     const bool may_act = MajorityServesBeside(all, members->members.size());
     std::set<std::int64_t> asked;
     for (const MemberHistory& other : all) {
@@ -207,8 +214,18 @@ void ReplicaCheck::CompareWithOthers() {
     if (may_act && is_diverged)
       Act("other records than a majority up to revision " + std::to_string(comparison.revision));
   }
-  if (quarantine_.stands() && context_.replica->leader() == context_.member_id)
-    context_.replica->GiveUpLeadership(kTransferLimit, [] {});
+  if (must_hand_over()) HandOver(*members, all);
+}
+
+// Not to one in quarantine, which would only hand it back. A member of another program does not
+// say.
+void ReplicaCheck::HandOver(const MembershipView& members, const std::vector<MemberHistory>& all) {
+  std::vector<raft::MemberId> able;
+  for (const auto& [id, member] : members.members) {
+    const auto said = std::ranges::find(all, id, &MemberHistory::member);
+    if (said == all.end() || said->serves) able.push_back(id);
+  }
+  context_.replica->GiveUpLeadershipTo(std::move(able), kTransferLimit, [] {});
 }
 
 bool ReplicaCheck::MajorityServesBeside(const std::vector<MemberHistory>& others,

@@ -74,8 +74,10 @@ class ReplicaCheck {
   void Judge(const Comparison& comparison, const std::vector<MemberHistory>& all);
   void Report(const Comparison& comparison, const std::vector<MemberHistory>& all);
   bool MajorityServesBeside(const std::vector<MemberHistory>& others, std::size_t size) const;
-  void NoticeNewContent();
+  // Returns true if the content is another one since the last call.
+  bool NoticeNewContent();
   void Act(const std::string& reason);
+  void HandOver(const MembershipView& members, const std::vector<MemberHistory>& all);
 
   Executor& executor_;
   ServiceContext& context_;

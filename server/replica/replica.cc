@@ -380,21 +380,30 @@ void Replica::SendHeldSnapshot(raft::MemberId to) {
 
 void Replica::GiveUpLeadership(Duration limit, Task done) {
   raft_.Post([this, limit, done = std::move(done)]() mutable {
-    const raft::MemberId successor = stopped_ ? raft::kNone : node_->BestSuccessor();
-    if (successor == raft::kNone) return done();
-    KV_INFO("leadership transfer starting", {"current-leader-member-id", IdText(node_->id())},
-            {"transferee-member-id", IdText(successor)});
-    node_->TransferLeadership(successor);
-    const TimePoint deadline = raft_.clock().Now() + limit;
-    moves_.Begin(node_->id(), raft::kNone, deadline,
-                 [done = std::move(done)](const Result<void>& result) mutable {
-                   if (!result.has_value())
-                     KV_WARN("leadership transfer failed", {"error", result.error().message});
-                   done();
-                 });
-    raft_.PostAt(deadline, [this] { EndMoves(); });
-    ProcessReady();
+    HandOver(stopped_ ? raft::kNone : node_->BestSuccessor(), limit, std::move(done));
   });
+}
+
+void Replica::GiveUpLeadershipTo(std::vector<raft::MemberId> among, Duration limit, Task done) {
+  raft_.Post([this, among = std::move(among), limit, done = std::move(done)]() mutable {
+    HandOver(stopped_ ? raft::kNone : node_->BestSuccessor(among), limit, std::move(done));
+  });
+}
+
+void Replica::HandOver(raft::MemberId successor, Duration limit, Task done) {
+  if (successor == raft::kNone) return done();
+  KV_INFO("leadership transfer starting", {"current-leader-member-id", IdText(node_->id())},
+          {"transferee-member-id", IdText(successor)});
+  node_->TransferLeadership(successor);
+  const TimePoint deadline = raft_.clock().Now() + limit;
+  moves_.Begin(node_->id(), raft::kNone, deadline,
+               [done = std::move(done)](const Result<void>& result) mutable {
+                 if (!result.has_value())
+                   KV_WARN("leadership transfer failed", {"error", result.error().message});
+                 done();
+               });
+  raft_.PostAt(deadline, [this] { EndMoves(); });
+  ProcessReady();
 }
 
 void Replica::EndMoves() { moves_.End(node_->leader(), raft_.clock().Now()); }

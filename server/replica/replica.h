@@ -135,6 +135,8 @@ class Replica {
   // If this member leads and another one can: transfers leadership to the connected one with most
   // of the log. `done` runs when it leads, or after `limit`.
   void GiveUpLeadership(Duration limit, Task done);
+  // The same to one of these members.
+  void GiveUpLeadershipTo(std::vector<raft::MemberId> among, Duration limit, Task done);
 
   const RaftStatus& status() const { return status_; }
   raft::Index commit_index() const { return status_.commit_index(); }
@@ -209,6 +211,7 @@ class Replica {
   // True if it is bound to a term in which this member does not lead.
   bool IsOfAnotherTerm(const Proposal& proposal) const;
   std::uint64_t AskForReads();
+  void HandOver(raft::MemberId successor, Duration limit, Task done);
   void EndMoves();
   void MaybeSnapshot();
   void PublishState();

@@ -1,6 +1,9 @@
 // The member that a leader hands over to: one that answers, then one that has most of the log.
 #include <gtest/gtest.h>
 
+#include <span>
+#include <vector>
+
 #include "tests/raft/victim.h"
 
 namespace kvorum::raft {
@@ -55,6 +58,15 @@ TEST_F(SuccessorTest, OneThatFellSilentComesLastHoweverMuchItHas) {
   EXPECT_EQ(node().BestSuccessor(), 2u);
   Has(3, last());
   EXPECT_EQ(node().BestSuccessor(), 3u);
+}
+
+TEST_F(SuccessorTest, OnlyThoseThatAreNamedCount) {
+  Lead();
+  Has(2, last());
+  Has(3, last() - 1);
+  const std::vector<MemberId> third = {MemberId{3}, MemberId{4}, Victim::kId};
+  EXPECT_EQ(node().BestSuccessor(third), 3u);
+  EXPECT_EQ(node().BestSuccessor(std::span<const MemberId>()), kNone);
 }
 
 TEST_F(SuccessorTest, ALearnerIsNone) {

@@ -124,6 +124,28 @@ TEST_F(ReplicaCheckTest, ASpoiledLeaderHandsOver) {
   ASSERT_FALSE(t_->is_out(t_->leader()));
 }
 
+TEST_F(ReplicaCheckTest, OfTwoThatAreOutNoneHandsTheLeadToTheOther) {
+  Begin(ReplicaCheckAction::kQuarantine, 5);
+  // Of those that have all of the log, Raft prefers the lowest id.
+  std::size_t lowest = 0;
+  for (std::size_t i = 1; i < 5; ++i) {
+    if (t_->members().id(i) < t_->members().id(lowest)) lowest = i;
+  }
+  const std::size_t other = (lowest + 1) % 5;
+  t_->Spoil(lowest, "key3", SpoilKind::kChange);
+  t_->Spoil(other, "key3", SpoilKind::kChange);
+  ASSERT_TRUE(t_->RunUntil([&] { return t_->outs() == 2; }, minutes(1)));
+  for (int i = 0; i < 5; ++i) {
+    t_->context(t_->leader())
+        .replica->MoveLeader(t_->members().id(other),
+                             t_->members().scheduler().clock().Now() + seconds(5),
+                             [](const Result<void>&) {});
+    ASSERT_TRUE(t_->RunUntil([&] { return t_->leader() == other; }));
+    ASSERT_TRUE(t_->RunUntil([&] { return t_->leader() != other; }, seconds(30)));
+    EXPECT_FALSE(t_->is_out(t_->leader())) << i;
+  }
+}
+
 // ---- who may act ----
 
 TEST_F(ReplicaCheckTest, WithoutAMajorityBesideItADamagedMemberServesOn) {
