@@ -91,6 +91,8 @@ void ServeHistory(const ServiceContext& context, const rpc::HttpRequest& request
 
 // A member asks its leader for a new database.
 void ServeReseed(ServiceContext& context, const rpc::HttpRequest& request, rpc::HttpReply reply) {
+  if (request.Header("x-etcd-cluster-id") != IdText(context.cluster_id))
+    return reply.Send(rpc::HttpError(412, "cluster ID mismatch"));
   const auto id = ParseMemberId(request.Path().substr(kReseedPrefix.size()));
   if (request.method != "POST" || !id.has_value() ||
       !context.membership->View()->members.contains(*id))

@@ -141,10 +141,15 @@ Result<void> Reseeder::AskLeader() {
   const auto members = context_.membership->View();
   const auto found = members->members.find(leader);
   if (found == members->members.end()) return Fail(kErrNoLeader.ToError());
+  const std::string path = std::string(kReseedPrefix) + IdText(context_.member_id);
+  const PeerQuestion question{
+      .method = "POST",
+      .path = path,
+      .headers = "X-Etcd-Cluster-Id: " + IdText(context_.cluster_id) + "\r\n",
+      .body = {}};
   Result<PeerAnswer> answer = Fail(kErrNoLeader.ToError());
   for (const std::string& url : found->second.peer_urls) {
-    answer = peers_.Ask("POST", url, std::string(kReseedPrefix) + IdText(context_.member_id),
-                        kAnswerTimeout);
+    answer = peers_.Ask(question, url, kAnswerTimeout);
     if (answer.has_value()) break;
   }
   if (!answer.has_value()) return std::unexpected(std::move(answer).error());

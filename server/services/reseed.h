@@ -1,10 +1,11 @@
 // Replaces a member's database by a fresh snapshot of the leader's, while everybody goes on: what
 // `kvorumctl member reseed` asks for.
 //
-// The member asks its leader's peer port (POST /kvorum/reseed/<id>). The leader stops sending it
-// entries, puts one more entry into the log, so that its snapshot is newer than all that the member
-// has, and sends that snapshot as to any follower that is too far behind: the member's log and
-// database are replaced by it in the way that each crash leaves the old ones or the new ones.
+// The member asks its leader's peer port (POST /kvorum/reseed/<id>, with the cluster's id). The
+// leader stops sending it entries, puts one more entry into the log, so that its snapshot is newer
+// than all that the member has, and sends that snapshot as to any follower that is too far behind:
+// the member's log and database are replaced by it in the way that each crash leaves the old ones
+// or the new ones.
 //
 // That entry is committed without the member, so a leader refuses while it hears from no majority
 // beside it: everybody's writes would wait with the entry.

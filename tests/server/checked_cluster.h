@@ -148,6 +148,12 @@ class CheckedCluster {
         if (take(url, cluster_.Answer(number_, NumberOf(url), path))) return;
       }
     }
+    Result<PeerAnswer> Ask(const PeerQuestion& question, const std::string& url,
+                           Duration) override {
+      const std::string id = IdText(cluster_.processes_[number_]->context.cluster_id);
+      KV_CHECK(question.headers == "X-Etcd-Cluster-Id: " + id + "\r\n", "no cluster's id");
+      return cluster_.Answer(number_, NumberOf(url), question.path);
+    }
     std::string Resolve(const std::string& url) override { return url; }
 
    private:

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "server/messages/maintenance_encode.h"
+#include "server/messages/member_id.h"
 #include "server/replica/defragment_turns.h"
 #include "server/services/hash_http.h"
 #include "server/services/health.h"
@@ -220,6 +221,19 @@ TEST_F(HttpHandlersTest, ThePeerPortHashesTheKeys) {
   EXPECT_EQ(response.content_type, "application/json");
   ASSERT_EQ(response.headers.size(), 1);
   EXPECT_EQ(response.headers[0].name, "X-Etcd-Cluster-Id");
+}
+
+// Two clusters may share a host, or a member may have been added to another one.
+TEST_F(HttpHandlersTest, AMemberOfAnotherClusterIsNotReseeded) {
+  Start();
+  const std::string path = "/kvorum/reseed/" + IdText(served_.context().member_id);
+  const std::string own = IdText(served_.context().cluster_id);
+  EXPECT_EQ(StatusAndBody(Ask(peer_, path, "POST")), "412 cluster ID mismatch\n");
+  EXPECT_EQ(StatusAndBody(Ask(peer_, path, "POST", "", {{"x-etcd-cluster-id", "12"}})),
+            "412 cluster ID mismatch\n");
+  // For a member of this one it is another reason.
+  EXPECT_FALSE(StatusAndBody(Ask(peer_, path, "POST", "", {{"x-etcd-cluster-id", own}}))
+                   .contains("cluster ID"));
 }
 
 TEST_F(HttpHandlersTest, AHashIsNotToldToAnotherCluster) {

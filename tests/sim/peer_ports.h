@@ -28,6 +28,11 @@ class PeerPorts final : public server::PeerRequester {
 
   void AskAll(std::string_view method, const std::vector<std::string>& urls, std::string_view path,
               Duration timeout, const Take& take) override;
+  Result<server::PeerAnswer> Ask(const server::PeerQuestion& question, const std::string& url,
+                                 Duration) override {
+    return AskOne(url, question.path);
+  }
+  using server::PeerRequester::Ask;
   std::string Resolve(const std::string& url) override { return url; }
 
  private:
