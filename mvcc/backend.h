@@ -167,7 +167,7 @@ class Backend {
   virtual std::uint64_t SizeInUseBytes() const = 0;
 
   // Defragmentation: start, copy (on another thread), finish. One at a time: kFailedPrecondition
-  // while a copy lives.
+  // while a copy lives. kResourceExhausted where the disk has no room for it.
   virtual Result<std::unique_ptr<DefragmentCopy>> StartDefragment() = 0;
   // Brings a copy up to date, syncs it and puts it in the backend's place; reads that go on in the
   // old file keep it until they end. After an error that is not fatal the backend goes on as it

@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/file_system.h"
+#include "base/human_bytes.h"
 #include "mvcc/backend.h"
 #include "mvcc/backend_lmdb_check.h"
 #include "mvcc/backend_lmdb_defragment.h"
@@ -58,6 +59,19 @@ Result<void> RemoveFileIfThere(const std::string& path) {
 Result<void> RemoveUnfinished(const std::string& path) {
   KV_RETURN_IF_ERROR(RemoveFileIfThere(UnfinishedPath(path)));
   return RemoveFileIfThere(LmdbLockPath(UnfinishedPath(path)));
+}
+
+// Writes go on while a copy is made, and must not meet a disk that it has filled. A file system
+// that cannot tell is no limit.
+Result<void> CheckRoomForCopy(const std::string& path, std::uint64_t needed_bytes) {
+  constexpr std::uint64_t kSpareBytes = std::uint64_t{16} << 20;
+  struct statvfs status;
+  if (::statvfs(FolderOf(path).c_str(), &status) != 0) return {};
+  const std::uint64_t free_bytes = std::uint64_t{status.f_bavail} * status.f_frsize;
+  if (free_bytes >= needed_bytes + kSpareBytes) return {};
+  return Fail(Code::kResourceExhausted, "mvcc: no room for a copy of " + path + ": it takes " +
+                                            HumanBytes(needed_bytes) + " and some to spare, and " +
+                                            HumanBytes(free_bytes) + " are free");
 }
 
 // Gives a finished, synced database its name. LMDB's lock file is renamed first: it holds nothing
@@ -285,6 +299,7 @@ Result<std::unique_ptr<DefragmentCopy>> LmdbBackend::StartDefragment() {
     return Fail(Code::kFailedPrecondition, "mvcc: a defragmentation is running already");
   }
   KV_FAILPOINT_RETURN("defragOpenFileError", text) { return Fail(Code::kUnknown, text); }
+  KV_RETURN_IF_ERROR(CheckRoomForCopy(options_.path, SizeInUseBytes()));
   const std::string unfinished = UnfinishedPath(options_.path);
   KV_RETURN_IF_ERROR(RemoveUnfinished(options_.path));
   KV_TRY(LmdbFileLock lock, LmdbFileLock::Create(unfinished));

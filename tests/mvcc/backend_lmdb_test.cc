@@ -621,6 +621,27 @@ TEST_F(LmdbBackendTest, AFullDiskFailsTheCommitWhichMayBeDoneAgainAndLosesNothin
   }
 }
 
+// Writes that come meanwhile would meet the disk that the copy has filled.
+TEST_F(LmdbBackendTest, ADiskWithoutRoomForACopyIsNotFilledByOne) {
+  const std::string mounted = world_.folder / "small";
+  ASSERT_EQ(::mkdir(mounted.c_str(), 0700), 0);
+  if (::mount("tmpfs", mounted.c_str(), "tmpfs", 0, "size=40m") != 0) {
+    GTEST_SKIP() << "needs the right to mount a file system";
+  }
+  const std::unique_ptr<const std::string, void (*)(const std::string*)> unmount(
+      &mounted, [](const std::string* m) { ::umount2(m->c_str(), MNT_DETACH); });
+  {
+    auto backend = OpenLmdbBackend({.path = mounted + "/db"}).value();
+    Commit(*backend, OwnedBatch().Append({2, 0}, std::string(15 << 20, 'x')));
+    const Result<void> refused = Defragment(*backend);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
+    EXPECT_THAT(refused.error().message, HasSubstr("no room for a copy"));
+    ASSERT_EQ(::mount("tmpfs", mounted.c_str(), "tmpfs", MS_REMOUNT, "size=60m"), 0);
+    EXPECT_TRUE(Defragment(*backend).has_value());
+  }
+}
+
 TEST_F(LmdbBackendTest, AFailedSyncIsNotTakenForAFullDisk) {
   auto backend = MustOpen();
   Commit(*backend, OwnedBatch().Append({2, 0}, "durable"));
