@@ -177,8 +177,8 @@ void TellStep(const RestoreOptions& options, std::string_view what, std::int64_t
 
 Result<std::int64_t> BumpedRevision(mvcc::Snapshot& content, const RestoreOptions& options) {
   KV_TRY(const std::int64_t newest, NewestRevision(content));
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 2;
-  if (newest > kMost || options.bump_revision > static_cast<std::uint64_t>(kMost - newest)) {
+  if (newest > mvcc::kLargestRevision ||
+      options.bump_revision > static_cast<std::uint64_t>(mvcc::kLargestRevision - newest)) {
     return Fail(Code::kInvalidArgument, "--bump-revision=" + std::to_string(options.bump_revision) +
                                             " goes beyond the largest revision");
   }

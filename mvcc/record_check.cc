@@ -49,6 +49,8 @@ Result<RevisionKey::Decoded> RevisionCheck::Next(std::string_view key, std::stri
                                                .version = kv->version,
                                                .tombstone = decoded->tombstone});
   if (!checked.has_value()) return BadRevision(*decoded, checked.error().message);
+  if (decoded->revision.main > kLargestRevision)
+    return BadRevision(*decoded, "the revision is larger than any that a cluster comes to");
   if (decoded->revision <= last_) return BadRevision(*decoded, "the revision is there twice");
   const bool is_bump = value.empty();  // of etcdutl's restore
   if (!decoded->tombstone && !is_bump && kv->mod_revision != decoded->revision.main)
@@ -67,6 +69,8 @@ Result<void> CheckMetaRecord(std::string_view key, std::string_view value) {
     const auto mark = RevisionKey::Decode(value);
     if (!mark.has_value() || mark->tombstone || mark->revision.main < 0)
       return bad("the value is no revision");
+    if (mark->revision.main > kLargestRevision)
+      return bad("the revision is larger than any that a cluster comes to");
   }
   return {};
 }

@@ -19,6 +19,10 @@ struct Revision {
   friend auto operator<=>(const Revision&, const Revision&) = default;
 };
 
+// A database with larger ones is refused where it comes in: its revisions would run out, and what
+// is added to them elsewhere would overflow.
+inline constexpr std::int64_t kLargestRevision = std::int64_t{1} << 62;
+
 // The key of a revision in the `key` bucket: main as 8 bytes big-endian, '_', sub as 8 bytes
 // big-endian, and 't' when the record is a tombstone. Sorted bytewise it is in revision order.
 class RevisionKey {

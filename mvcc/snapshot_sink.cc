@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "mvcc/record_check.h"
 #include "mvcc/snapshot_decoder.h"
 #include "mvcc/snapshot_stream.h"
 #include "mvcc/unfinished_backend.h"
@@ -34,9 +35,13 @@ class BackendSink final : public SnapshotSink {
   Result<void> Take(SharedBytes body, const std::vector<SnapshotDecoder::Record>& records) {
     for (const SnapshotDecoder::Record& record : records) {
       if (record.bucket == Bucket::kKey) {
-        KV_TRY(const RevisionKey::Decoded key, RevisionKey::Decode(record.key));
+        KV_TRY(const RevisionKey::Decoded key, options_.checks_records
+                                                   ? revision_check_.Next(record.key, record.value)
+                                                   : RevisionKey::Decode(record.key));
         revisions_.push_back({key.revision, record.value, key.tombstone});
       } else {
+        if (record.bucket == Bucket::kMeta && options_.checks_records)
+          KV_RETURN_IF_ERROR(CheckMetaRecord(record.key, record.value));
         changes_.Put(record.bucket, record.key, record.value);
       }
     }
@@ -62,6 +67,7 @@ class BackendSink final : public SnapshotSink {
   const SnapshotSinkOptions options_;
   UnfinishedBackend unfinished_;
   SnapshotDecoder decoder_;
+  RevisionCheck revision_check_;
   std::optional<snapshot_format::Totals> told_;  // by the stream's end
   // The content of the next commit.
   std::vector<SharedBytes> bodies_;  // the records' memory

@@ -69,6 +69,8 @@ struct SnapshotSinkOptions {
   std::string path;  // of the finished file
   // Checks the whole content before it gets its name; an error refuses it. May be empty.
   std::function<Result<void>(Snapshot& content)> check;
+  // Refuses what is no record of a database, instead of passing on what the sender had.
+  bool checks_records = false;
 };
 
 // Builds a backend's file beside its final name: in commits of some MiB, read back and compared

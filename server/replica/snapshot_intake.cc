@@ -78,9 +78,10 @@ class SnapshotIntake::Sink final : public mvcc::SnapshotSink {
 
   Result<void> Open() {
     mvcc::SnapshotSinkOptions options{
-        .open = open_, .path = path_, .check = [this](mvcc::Snapshot& content) -> Result<void> {
-          return Check(content);
-        }};
+        .open = open_,
+        .path = path_,
+        .check = [this](mvcc::Snapshot& content) -> Result<void> { return Check(content); },
+        .checks_records = true};
     if (first_bytes_.starts_with(kMagic)) {
       KV_TRY(content_, mvcc::MakeSnapshotSink(fs_, std::move(options)));
       return {};

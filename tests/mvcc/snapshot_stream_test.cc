@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/rng.h"
+#include "mvcc/key_value.h"
 #include "mvcc/snapshot_format.h"
 #include "tests/disk/memory_backend.h"
 #include "tests/eventually.h"
@@ -342,6 +343,55 @@ TEST(SnapshotSink, AContentThatItsCheckRefusesGetsNoName) {
   EXPECT_EQ(finished.error().message, "not this one");
   sink.reset();
   EXPECT_TRUE(NamesIn(world).empty());
+}
+
+// What a sender has wrong in its memory or on its disk carries good checksums here. The log must
+// not say that it is the database: no start would read it.
+TEST(SnapshotSink, RecordsFromWhichNoStoreStartsAreRefused) {
+  const auto kv = [](std::int64_t main) {
+    return Encode({.key = "k",
+                   .create_revision = main,
+                   .mod_revision = main,
+                   .version = 1,
+                   .value = "v",
+                   .lease = 0});
+  };
+  constexpr std::int64_t kTooLarge = kLargestRevision + 1;
+  OwnedBatch no_pair;
+  no_pair.Append({3, 0}, "\xff");
+  OwnedBatch another;
+  another.Append({3, 0}, kv(9));
+  OwnedBatch too_large;
+  too_large.Append({kTooLarge, 0}, kv(kTooLarge));
+  OwnedBatch no_number;
+  no_number.Put(Bucket::kMeta, meta_key::kConsistentIndex, "seven");
+  OwnedBatch compacted;
+  compacted.Put(Bucket::kMeta, meta_key::kFinishedCompact, RevisionKey({kTooLarge, 0}).view());
+  OwnedBatch good;
+  good.Append({3, 0}, kv(3));
+  const auto finished_with = [&](OwnedBatch& batch) {
+    Side<MemoryWorld> from;
+    Commit(*from.backend, OwnedBatch().Append({2, 0}, kv(2)));
+    Commit(*from.backend, batch);
+    MemoryWorld world;
+    auto sink =
+        MakeSnapshotSink(
+            world.files,
+            {.open = OpenerOf(world), .path = world.path, .check = nullptr, .checks_records = true})
+            .value();
+    Result<void> finished = sink->Write(StreamOf(*from.backend));
+    if (finished.has_value()) finished = sink->Finish();
+    sink.reset();
+    EXPECT_EQ(NamesIn(world).empty(), !finished.has_value());
+    return finished;
+  };
+  for (OwnedBatch* bad : {&no_pair, &another, &too_large, &no_number, &compacted}) {
+    const Result<void> refused = finished_with(*bad);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, Code::kDataLoss);
+    EXPECT_THAT(refused.error().message, HasSubstr("the database is damaged"));
+  }
+  EXPECT_TRUE(finished_with(good).has_value());
 }
 
 TEST(SnapshotSink, AFullDiskIsAnErrorThatLeavesNothing) {
