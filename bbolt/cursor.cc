@@ -111,7 +111,10 @@ Result<void> Cursor::EnterChild() {
   if (level.bounded && level.page.key(level.page.count() - 1) >= level.bound)
     return Damage(level.id, "its last key is not less than its neighbour's first");
   ++depth_;
-  return {};
+  if (!level.page.is_leaf()) return {};
+  // Nobody writes a tree whose leaves are not all as deep.
+  if (leaf_depth_ == 0) leaf_depth_ = depth_;
+  return depth_ == leaf_depth_ ? Result<void>() : Damage(level.id, "a leaf at another depth");
 }
 
 }  // namespace kvorum::bbolt

@@ -78,7 +78,8 @@ class Cursor {
   OnPage on_page_;
   std::vector<Level> levels_;  // the first depth_ are in use, from the root
   std::size_t depth_ = 0;
-  std::size_t index_ = 0;  // in the leaf
+  std::size_t leaf_depth_ = 0;  // of all leaves, once one was reached
+  std::size_t index_ = 0;       // in the leaf
 };
 
 }  // namespace kvorum::bbolt

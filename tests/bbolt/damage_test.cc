@@ -151,6 +151,56 @@ TEST(BboltDamage, ABranchThatHoldsItselfEnds) {
   EXPECT_THAT(ContentOf(*reader).error().message, HasSubstr("page 3: tree too deep"));
 }
 
+// bbolt's trees grow at their root, so that all leaves are as deep.
+TEST(BboltDamage, LeavesAtDifferentDepthsAreRefused) {
+  const auto branch = [](PageId id, std::string_view keys, std::vector<PageId> children) {
+    std::string page;
+    AppendHeader(page, {.id = id,
+                        .flags = kBranchFlag,
+                        .count = static_cast<std::uint16_t>(children.size()),
+                        .overflow = 0});
+    for (std::size_t i = 0; i < children.size(); ++i) {
+      Append(page, static_cast<std::uint32_t>((16 * (children.size() - i)) + i));
+      Append(page, std::uint32_t{1});
+      Append(page, children[i]);
+    }
+    page += keys;
+    return page;
+  };
+  const auto leaf = [](PageId id, char key) {
+    std::string page;
+    AppendHeader(page, {.id = id, .flags = kLeafFlag, .count = 1, .overflow = 0});
+    for (const std::uint32_t number : {0U, 16U, 1U, 0U}) Append(page, number);
+    page += key;
+    return page;
+  };
+  const auto image_of = [&](const std::vector<std::string>& pages) {
+    std::string image = ImageOf({}, kPage).value();
+    image.replace(0, kPage,
+                  EncodeMetaPage({.page_size = kPage,
+                                  .root = 3,
+                                  .sequence = 0,
+                                  .freelist = kNoFreelist,
+                                  .high_water = 3 + pages.size(),
+                                  .txid = 2}));
+    image.resize((3 + pages.size()) * kPage, '\0');
+    for (std::size_t i = 0; i < pages.size(); ++i)
+      image.replace((3 + i) * kPage, pages[i].size(), pages[i]);
+    return image;
+  };
+  const auto even = OpenImage(image_of({branch(3, "ab", {4, 5}), branch(4, "a", {6}),
+                                        branch(5, "b", {7}), leaf(6, 'a'), leaf(7, 'b')}));
+  ASSERT_TRUE(even.has_value());
+  const auto checked = (*even)->Check();
+  EXPECT_TRUE(checked.has_value()) << checked.error().message;
+  const auto uneven = OpenImage(
+      image_of({branch(3, "ab", {4, 5}), leaf(4, 'a'), branch(5, "b", {6}), leaf(6, 'b')}));
+  ASSERT_TRUE(uneven.has_value());
+  const auto refused = (*uneven)->Check();
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message, HasSubstr("page 6: a leaf at another depth"));
+}
+
 TEST(BboltDamage, ALargePageIsRefusedUnread) {
   const Content content = {{"b", {{"k", std::string(100'000, 'v')}}}};
   const auto reader = OpenImage(ImageOf(content).value(), {.max_leaf_bytes = 50'000}).value();
