@@ -91,6 +91,10 @@ Result<DataDirectory> OpenDataDirectory(FileSystem& fs, const std::string& data_
     KV_RETURN_IF_ERROR(fs.SyncDirectory(folder));
   }
   if (!wal_dir.empty()) {
+    // Of a restore that ended right after its last step.
+    const std::string mark = UnfinishedLogMark(wal_dir);
+    KV_TRY(const bool is_marked, fs.Exists(mark));
+    if (is_marked) KV_RETURN_IF_ERROR(fs.Remove(mark));
     const std::string wal_parent = std::filesystem::path(wal_dir).parent_path().string();
     KV_RETURN_IF_ERROR(fs.SyncDirectory(wal_parent.empty() ? "." : wal_parent));
   }

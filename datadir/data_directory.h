@@ -21,6 +21,10 @@
 namespace kvorum::datadir {
 
 inline constexpr std::string_view kUnfinishedRestore = "restore.part";
+// A file in a log's directory elsewhere that such a restore has made.
+inline std::string UnfinishedLogMark(const std::string& wal_dir) {
+  return wal_dir + "/" + std::string(kUnfinishedRestore);
+}
 
 struct DataDirectory {
   std::string root;

@@ -51,13 +51,20 @@ Result<void> RemoveTree(FileSystem& fs, const std::string& path) {
   return fs.Remove(path);
 }
 
-// True if the log's directory was left by a restore into this data directory.
+// True if the log's directory was left by a restore into this data directory. The note alone does
+// not show that: since then, another member may have been given a log there.
 Result<bool> IsOurWalDirectory(FileSystem& fs, const RestoreOptions& options) {
   const std::string note = WalNotePath(options.data_dir);
   KV_TRY(const bool is_there, fs.Exists(note));
   if (!is_there) return false;
   KV_TRY(const std::string path, ReadWholeFile(fs, note, kMaxPathBytes));
-  return path == options.wal_dir;
+  if (path != options.wal_dir) return false;
+  KV_TRY(const bool is_made, fs.Exists(options.wal_dir));
+  if (!is_made) return true;
+  KV_TRY(const bool is_marked, fs.Exists(UnfinishedLogMark(options.wal_dir)));
+  if (is_marked) return true;
+  KV_TRY(const auto names, fs.List(options.wal_dir));
+  return names.empty();
 }
 
 // The note of an interrupted restore may be older than a member that has its log there now.
@@ -148,9 +155,11 @@ Result<std::string> StorageVersion(bbolt::Reader& snapshot) {
                                              std::string(server::kStorageVersion));
 }
 
+// The alarms of the old ones go with them: nobody would ever end them, and what they tell of, a
+// disk or a copy, is not that of a new member.
 void ReplaceMembers(mvcc::Snapshot& content, const std::vector<Member>& members,
                     mvcc::WriteBatch& batch, Result<void>& result) {
-  for (const Bucket bucket : {Bucket::kMembers, Bucket::kMembersRemoved}) {
+  for (const Bucket bucket : {Bucket::kMembers, Bucket::kMembersRemoved, Bucket::kAlarm}) {
     result = content.Scan(bucket, {}, {}, [&](std::string_view key, std::string_view) {
       batch.changes.Remove(bucket, key);
       return true;
@@ -300,6 +309,8 @@ Result<void> Restore(FileSystem& fs, const mvcc::BackendOpener& open_backend,
                      bbolt::Reader& snapshot, const RestoreOptions& options) {
   KV_RETURN_IF_ERROR(CheckRestore(fs, options));
   KV_TRY(const NewMember made, MakeMember(options));
+  // The walk over the content would believe a page that is free, or that two branches have.
+  KV_RETURN_IF_ERROR(snapshot.Check());
   KV_TRY(const bool has_data_dir, fs.Exists(options.data_dir));
   KV_RETURN_IF_ERROR(ClearRemains(fs, options));
   Cleanup cleanup(fs, options, !has_data_dir);
@@ -307,6 +318,8 @@ Result<void> Restore(FileSystem& fs, const mvcc::BackendOpener& open_backend,
   const std::string root = UnfinishedRoot(options.data_dir);
   {
     KV_TRY(const DataDirectory directory, OpenDataDirectory(fs, root, options.wal_dir));
+    if (!options.wal_dir.empty())
+      KV_RETURN_IF_ERROR(WriteFileAtomically(fs, UnfinishedLogMark(options.wal_dir), ""));
     KV_RETURN_IF_ERROR(MakeDatabase(fs, open_backend, snapshot, directory.database, made, options));
     if (options.on_member) {
       for (const Member& member : made.members) options.on_member(made.metadata.cluster_id, member);
@@ -318,6 +331,10 @@ Result<void> Restore(FileSystem& fs, const mvcc::BackendOpener& open_backend,
   KV_RETURN_IF_ERROR(fs.Rename(root + "/member", options.data_dir + "/member"));
   cleanup.Finished();
   KV_RETURN_IF_ERROR(fs.SyncDirectory(options.data_dir));
+  if (!options.wal_dir.empty()) {
+    KV_RETURN_IF_ERROR(fs.Remove(UnfinishedLogMark(options.wal_dir)));
+    KV_RETURN_IF_ERROR(fs.SyncDirectory(options.wal_dir));
+  }
   return RemoveTree(fs, root);
 }
 

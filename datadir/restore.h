@@ -1,6 +1,6 @@
 // Makes the data directory of a new cluster's member from the content of a snapshot: all keys,
-// leases, users, roles and alarms; members, ids and the first entries of the log are those of the
-// new cluster, the same that etcdutl would compute.
+// leases, users and roles; members, ids and the first entries of the log are those of the new
+// cluster, the same that etcdutl would compute. The alarms of the former members end.
 //
 // Everything is made in `restore.part` within the data directory and moves to `member` at the end,
 // in one step: an interrupted restore leaves a directory that no server starts from
@@ -49,7 +49,8 @@ struct RestoreOptions {
 // The checks of etcdutl that need no snapshot. kInvalidArgument, kFailedPrecondition.
 Result<void> CheckRestore(FileSystem& fs, const RestoreOptions& options);
 
-// Includes CheckRestore. kResourceExhausted for a full disk, kDataLoss for a damaged snapshot.
+// Includes CheckRestore, and a check of all pages before anything is made. kResourceExhausted for a
+// full disk, kDataLoss for a damaged snapshot.
 Result<void> Restore(FileSystem& fs, const mvcc::BackendOpener& open_backend,
                      bbolt::Reader& snapshot, const RestoreOptions& options);
 

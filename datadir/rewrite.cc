@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/crc32c.h"
+#include "base/human_bytes.h"
 #include "bbolt/file_writer.h"
 #include "bbolt/reader.h"
 #include "datadir/layout.h"
@@ -83,10 +84,27 @@ class Rewriting {
   std::uint32_t crc_ = 0;
 };
 
+// Rather than to fill the disk up to the last byte under whoever else writes there. A file system
+// that cannot tell is no limit.
+Result<void> CheckRoom(FileSystem& fs, const std::string& path, std::uint64_t needed_bytes) {
+  const auto free = fs.FreeSpace(ParentDirectory(path));
+  if (!free.has_value() || *free > needed_bytes) return {};
+  return Fail(Code::kResourceExhausted, "no room for a copy of " + path + ": it takes " +
+                                            HumanBytes(needed_bytes) + ", and " +
+                                            HumanBytes(*free) + " are free");
+}
+
 Result<void> MakeCopy(FileSystem& fs, const RewriteOptions& options, const std::string& copy) {
   std::uint32_t put = 0;
   {
     KV_TRY(const auto from, bbolt::Reader::Open(fs, options.path));
+    // The walk would believe a page that is free, or that two branches have.
+    std::uint64_t in_use_bytes = 0;
+    KV_RETURN_IF_ERROR(from->Check([&](std::uint64_t checked) {
+      in_use_bytes = checked;
+      Tell(options.on_progress, kChecking, checked, from->SizeBytes());
+    }));
+    KV_RETURN_IF_ERROR(CheckRoom(fs, options.path, in_use_bytes));
     KV_TRY(const auto to, fs.Open(copy, FileSystem::OpenMode::kCreate));
     KV_TRY(put, Rewriting(*from, *to, options).Run());
   }

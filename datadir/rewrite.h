@@ -21,8 +21,9 @@ struct RewriteOptions {
   OnProgress on_progress = {};
 };
 
-// The caller holds etcd's lock on the file. kDataLoss for damage that the walk over the file meets,
-// and for nested buckets, which etcd has none of; kResourceExhausted for a full disk. The old file
+// The caller holds etcd's lock on the file. kDataLoss for damage, for which all pages are checked
+// first, and for nested buckets, which etcd has none of; kResourceExhausted for a disk without room
+// for a second file of what it holds. The old file
 // is as it was then. Afterwards whoever waited for the lock finds that the old file is no database,
 // unless it has another name (a hard link, or the file behind a symbolic one), which keeps it as it
 // was.

@@ -98,6 +98,49 @@ TEST_F(RestoreTest, TheLogIsThatOfANewCluster) {
   EXPECT_TRUE(OpenDataDirectory(files, dir_ + "/data", "").has_value());
 }
 
+TEST_F(RestoreTest, DamageThatTheContentDoesNotShowIsRefusedBeforeAnythingIsMade) {
+  const Result<void> restored = RestoreImage(WithRootInFreelist(Image(SomeContent())), Options());
+  ASSERT_FALSE(restored.has_value());
+  EXPECT_EQ(restored.error().code, Code::kDataLoss);
+  EXPECT_THAT(restored.error().message, HasSubstr("reachable, but in the freelist"));
+  EXPECT_FALSE(std::filesystem::exists(Options().data_dir));
+}
+
+TEST_F(RestoreTest, TheFormerMembersAlarmsEnd) {
+  bbolt::Content content = SomeContent();
+  content["alarm"] = {{"\x08\x11\x10\x01", ""}, {"\x08\x11\x10\x02", ""}};
+  ASSERT_EQ(ErrorOf(RestoreImage(Image(content), Options())), "none");
+  std::size_t alarms = 0;
+  std::string bucket;
+  ASSERT_TRUE(OpenRestored()
+                  ->Visit({.bucket = [&](std::string_view name) -> Result<void> {
+                             bucket = name;
+                             return {};
+                           },
+                           .record = [&](std::string_view, std::string_view) -> Result<void> {
+                             if (bucket == "alarm") ++alarms;
+                             return {};
+                           }})
+                  .has_value());
+  EXPECT_EQ(alarms, 0U);
+}
+
+TEST_F(RestoreTest, ARevisionThatNoClusterComesToIsRefused) {
+  for (const std::int64_t revision :
+       {(std::int64_t{1} << 62) + 1, (std::int64_t{1} << 62) + (std::int64_t{1} << 61)}) {
+    bbolt::Content content = SomeContent();
+    content["key"][RevisionText({revision, 0})] = KeyValueText("d", revision, "4");
+    const Result<void> restored = RestoreImage(Image(content), Options());
+    ASSERT_FALSE(restored.has_value());
+    EXPECT_EQ(restored.error().code, Code::kDataLoss);
+    EXPECT_THAT(restored.error().message, HasSubstr("larger than any that a cluster comes to"));
+    content = SomeContent();
+    content["meta"]["scheduledCompactRev"] = RevisionText({revision, 0});
+    EXPECT_THAT(ErrorOf(RestoreImage(Image(content), Options())),
+                HasSubstr("larger than any that a cluster comes to"));
+  }
+}
+
 TEST_F(RestoreTest, ABumpedRevisionIsCompacted) {
   RestoreOptions options = Options();
   options.bump_revision = 100;
@@ -194,11 +237,13 @@ TEST_F(RestoreTest, RemainsOfAnInterruptedOneAreReplaced) {
   WriteBytes("data/restore.part/wal-dir", options.wal_dir);
   WriteBytes("data/restore.part/member/snap/db", "half");
   WriteBytes("wal/0000000000000000-0000000000000000.wal", "half");
+  WriteBytes("wal/restore.part", "");
   EXPECT_THAT(OpenDataDirectory(PosixFileSystem(), options.data_dir, "").error().message,
               HasSubstr("holds a restore that did not finish"));
   ASSERT_EQ(ErrorOf(RestoreImage(Image(SomeContent()), options)), "none");
   EXPECT_THAT(Names(options.data_dir), ElementsAre("member"));
   EXPECT_TRUE(wal::ListMarkers(PosixFileSystem(), options.wal_dir).has_value());
+  EXPECT_THAT(Names(options.wal_dir), testing::Not(testing::Contains("restore.part")));
   EXPECT_TRUE(OpenDataDirectory(PosixFileSystem(), options.data_dir, options.wal_dir).has_value());
 }
 
@@ -221,6 +266,20 @@ TEST_F(RestoreTest, RemainsThatAreLinksAreRemovedAndNotWhatTheyName) {
   EXPECT_THAT(Names(options.data_dir), ElementsAre("member"));
 }
 
+// The note of the interrupted restore is old: the log is that of a member that rests.
+TEST_F(RestoreTest, ALogThatAnotherMemberHasMadeThereSinceIsNotTakenForRemains) {
+  RestoreOptions options = Options();
+  options.wal_dir = dir_ + "/wal";
+  std::filesystem::create_directories(options.data_dir + "/restore.part");
+  std::filesystem::create_directories(options.wal_dir);
+  WriteBytes("data/restore.part/wal-dir", options.wal_dir);
+  const std::string segment = "wal/0000000000000000-0000000000000000.wal";
+  WriteBytes(segment, "a member's");
+  EXPECT_EQ(ErrorOf(RestoreImage(Image(SomeContent()), options)),
+            "wal-dir \"" + options.wal_dir + "\" exists");
+  EXPECT_TRUE(std::filesystem::exists(dir_ + "/" + segment));
+}
+
 TEST_F(RestoreTest, ALogThatAMemberUsesIsNotTakenForRemains) {
   RestoreOptions options = Options();
   options.wal_dir = dir_ + "/wal";
@@ -228,6 +287,7 @@ TEST_F(RestoreTest, ALogThatAMemberUsesIsNotTakenForRemains) {
   std::filesystem::create_directories(options.wal_dir);
   WriteBytes("data/restore.part/wal-dir", options.wal_dir);
   WriteBytes("wal/0000000000000000-0000000000000000.wal", "a member's");
+  WriteBytes("wal/restore.part", "");
   const auto lock = PosixFileSystem().Lock(options.wal_dir + "/lock");
   EXPECT_THAT(ErrorOf(RestoreImage(Image(SomeContent()), options)), HasSubstr("is in use"));
   EXPECT_TRUE(std::filesystem::exists(options.wal_dir + "/0000000000000000-0000000000000000.wal"));

@@ -46,6 +46,32 @@ TEST_F(RewriteTest, FreePagesAreGone) {
   EXPECT_EQ(*fs_.Open(layout_.database, FileSystem::OpenMode::kRead).value()->Size(), size);
 }
 
+TEST_F(RewriteTest, DamageThatTheContentDoesNotShowIsRefused) {
+  std::string image = *bbolt::ImageOf(EtcdContent());
+  const bbolt::Meta meta = *bbolt::DecodeMetaPage(1, std::string_view(image).substr(4096, 4096));
+  image[(meta.freelist * 4096) + 10] = 1;  // the freelist's count, then its one id: a page in use
+  image[(meta.freelist * 4096) + 16] = static_cast<char>(meta.root);
+  WriteFile(layout_.database, image);
+  const auto before = Names();
+  const Result<void> refused = Rewrite(fs_);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Code::kDataLoss);
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("reachable, but in the freelist"));
+  EXPECT_EQ(Names(), before);
+}
+
+TEST_F(RewriteTest, ADiskWithoutRoomForACopyIsLeftAlone) {
+  constexpr std::uint64_t kMuch = std::uint64_t{1} << 40;
+  fs_.SetCapacity(kMuch);
+  fs_.SetCapacity(kMuch - *fs_.FreeSpace("/") + 4096);
+  const auto before = fs_.operations();
+  const Result<void> refused = Rewrite(fs_);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("no room for a copy"));
+  EXPECT_EQ(fs_.operations(), before) << "nothing was written";
+}
+
 TEST_F(RewriteTest, TheStorageVersionIsChangedAddedAndLeftOut) {
   bbolt::Content expected = EtcdContent();
   ASSERT_OK(Rewrite(fs_, "3.6.0"));
