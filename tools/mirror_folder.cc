@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/own_file.h"
 #include "tools/mirror_path.h"
 
 namespace kvorum::ctl {
@@ -70,6 +71,19 @@ Result<rpc::FileDescriptor> OpenLocked(const std::string& folder) {
   return root;
 }
 
+// Whoever may write there decides what the mirror removes, so that nobody else may.
+Result<void> CheckIsPrivateFolder(int fd) {
+  struct stat status{};
+  if (fstat(fd, &status) != 0) return SystemError("fstat");
+  if (status.st_uid != geteuid())
+    return Fail(Code::kFailedPrecondition, "belongs to the user " + std::to_string(status.st_uid) +
+                                               " and not to the mirror's");
+  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    return Fail(Code::kFailedPrecondition,
+                "others may enter it: look at what is in it, then take that away (chmod go=)");
+  return {};
+}
+
 std::string StagedName(std::size_t number) { return std::to_string(number); }
 
 }  // namespace
@@ -82,6 +96,8 @@ Result<std::unique_ptr<MirrorFolder>> MirrorFolder::Open(const std::string& fold
     return SystemError(folder + "/" + name);
   rpc::FileDescriptor own(openat(root.get(), name.c_str(), kFolderFlags));
   if (own.get() < 0) return SystemError(folder + "/" + name);
+  if (const auto valid = CheckIsPrivateFolder(own.get()); !valid)
+    return Fail(valid.error().code, folder + "/" + name + ": " + valid.error().message);
   std::unique_ptr<MirrorFolder> mirror(new MirrorFolder(std::move(root), std::move(own), prefix));
   const auto listed = mirror->ReadList();
   if (!listed) return Fail(listed.error().code, folder + ": " + listed.error().message);
@@ -103,9 +119,11 @@ void MirrorFolder::RemoveStaged() const {
 }
 
 Result<void> MirrorFolder::ReadList() {
-  const rpc::FileDescriptor file(openat(own_.get(), kList, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  const rpc::FileDescriptor file(
+      openat(own_.get(), kList, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (file.get() < 0 && errno == ENOENT) return {};
   if (file.get() < 0) return SystemError(kList);
+  KV_RETURN_IF_ERROR(CheckOwnFile(file.get(), std::string(kMirrorOwn) + "/" + kList));
   KV_TRY(const std::string text, ReadAll(file.get()));
   std::string_view rest = text;
   for (bool is_first = true;; is_first = false) {
@@ -118,7 +136,9 @@ Result<void> MirrorFolder::ReadList() {
       return Fail(Code::kFailedPrecondition, "this folder mirrors another prefix");
     }
     const bool is_added = line.starts_with('+');
-    const auto path = UnescapePath(line.substr(std::min<std::size_t>(1, line.size())));
+    auto path = UnescapePath(line.substr(std::min<std::size_t>(1, line.size())));
+    // The list is no more believed than the store: a path that no key has was not made here.
+    if (path) path = MirrorPath(*path);
     if (!path || (!is_added && !line.starts_with('-')))
       return Fail(Code::kDataLoss, std::string(kMirrorOwn) + "/files has a damaged line");
     if (is_added)
@@ -226,6 +246,8 @@ bool MirrorFolder::HoldsEqual(const FileChange& change) const {
       openat(parent->get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status{};
   if (file.get() < 0 || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      // Somebody else could change its content afterwards.
+      status.st_uid != geteuid() || status.st_nlink > 1 ||
       static_cast<std::size_t>(status.st_size) != change.content->size())
     return false;
   const auto content = ReadAll(file.get());

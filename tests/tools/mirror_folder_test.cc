@@ -96,6 +96,13 @@ TEST_F(MirrorFolderTest, AFileOfEqualContentIsNotTouched) {
   EXPECT_THAT(Put("a", "two").written, ElementsAre("a"));
 }
 
+TEST_F(MirrorFolderTest, AnothersFileIsReplacedThoughItsContentIsEqual) {
+  fs::create_hard_link(root_ / "outside/file", folder_ / "a");
+  EXPECT_THAT(Put("a", "precious").written, ElementsAre("a"));
+  EXPECT_EQ(fs::hard_link_count(root_ / "outside/file"), 1U);
+  EXPECT_EQ(Read(folder_ / "a"), "precious");
+}
+
 TEST_F(MirrorFolderTest, AReaderKeepsTheFileItHasOpened) {
   Put("a", "one");
   std::ifstream reader(folder_ / "a");
@@ -146,6 +153,53 @@ TEST_F(MirrorFolderTest, ADamagedListIsAnError) {
     std::ofstream(folder_ / ".kvorum-mirror/files", std::ios::app) << line;
     EXPECT_THAT(MirrorFolder::Open(folder_, "/p/").error().message, HasSubstr("damaged line"));
     Write(folder_ / ".kvorum-mirror/files", before);
+  }
+}
+
+TEST_F(MirrorFolderTest, AListedPathThatNoKeyHasIsDamage) {
+  const std::string before = Read(folder_ / ".kvorum-mirror/files");
+  for (const char* path : {"../outside/file", "a/../../outside/file", "/etc/passwd", "a//b", "./a",
+                           ".", "", ".kvorum-mirror/files", "%2E%2E/outside/file", "a/", "a%00b"}) {
+    for (const char* sign : {"+", "-"}) {
+      mirror_ = nullptr;
+      Write(folder_ / ".kvorum-mirror/files", before + sign + path + "\n");
+      auto mirror = MirrorFolder::Open(folder_, "/p/");
+      ASSERT_FALSE(mirror.has_value()) << sign << path;
+      EXPECT_THAT(mirror.error().message, HasSubstr("damaged line"));
+    }
+  }
+}
+
+TEST_F(MirrorFolderTest, AFolderOrListThatOthersMayWriteIsRefused) {
+  Put("a", "one");
+  mirror_ = nullptr;
+  const fs::path own = folder_ / ".kvorum-mirror";
+  const auto refusal = [&] {
+    auto mirror = MirrorFolder::Open(folder_, "/p/");
+    return mirror ? std::string() : mirror.error().message;
+  };
+  for (const auto others : {fs::perms::group_write, fs::perms::others_write, fs::perms::others_exec,
+                            fs::perms::group_read}) {
+    fs::permissions(own, fs::perms::owner_all | others);
+    EXPECT_THAT(refusal(), HasSubstr(".kvorum-mirror: others may enter it"));
+  }
+  fs::permissions(own, fs::perms::owner_all);
+  fs::permissions(own / "files", fs::perms::owner_read | fs::perms::others_write);
+  EXPECT_THAT(refusal(), HasSubstr(".kvorum-mirror/files: others may write it"));
+  fs::permissions(own / "files", fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(refusal(), "");
+}
+
+TEST_F(MirrorFolderTest, AFolderOrListOfAnotherUserIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  mirror_ = nullptr;
+  const fs::path own = folder_ / ".kvorum-mirror";
+  for (const fs::path& path : {own, own / "files"}) {
+    ASSERT_EQ(chown(path.c_str(), 12345, 0), 0);
+    auto mirror = MirrorFolder::Open(folder_, "/p/");
+    ASSERT_FALSE(mirror.has_value()) << path;
+    EXPECT_THAT(mirror.error().message, HasSubstr("belongs to the user 12345"));
+    ASSERT_EQ(chown(path.c_str(), 0, 0), 0);
   }
 }
 

@@ -1,0 +1,77 @@
+// Files that a program may believe: its own, which nobody else can have written.
+#include "base/own_file.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace kvorum {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class OwnFileTest : public testing::Test {
+ protected:
+  OwnFileTest() : folder_(mkdtemp(name_.data())), path_(folder_ / "file") {
+    std::ofstream(path_) << "content";
+    chmod(path_.c_str(), 0644);
+  }
+  ~OwnFileTest() override { fs::remove_all(folder_); }
+  // Both ways of asking say the same, but for links.
+  std::string Why() const {
+    const auto by_path = CheckOwnFileAt(path_);
+    const int fd = open(path_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (fd >= 0) {
+      EXPECT_EQ(CheckOwnFile(fd, path_), by_path);
+      close(fd);
+    }
+    return by_path ? "" : by_path.error().message;
+  }
+
+  std::string name_ = testing::TempDir() + "kvorum-own-XXXXXX";
+  fs::path folder_;
+  fs::path path_;
+};
+
+TEST_F(OwnFileTest, OnesOwnFileIsFineAndSoIsNone) {
+  EXPECT_EQ(Why(), "");
+  fs::remove(path_);
+  EXPECT_EQ(Why(), "");
+}
+
+TEST_F(OwnFileTest, WhatOthersMayWriteIsRefused) {
+  chmod(path_.c_str(), 0620);
+  EXPECT_THAT(Why(), HasSubstr("others may write it"));
+  chmod(path_.c_str(), 0602);
+  EXPECT_THAT(Why(), HasSubstr("others may write it"));
+}
+
+TEST_F(OwnFileTest, LinksAndOtherKindsAreRefused) {
+  fs::rename(path_, folder_ / "else");
+  fs::create_symlink("else", path_);
+  EXPECT_THAT(Why(), HasSubstr("it is a symbolic link"));
+  fs::remove(path_);
+  fs::create_hard_link(folder_ / "else", path_);
+  EXPECT_THAT(Why(), HasSubstr("it has another name as well"));
+  fs::remove(path_);
+  mkfifo(path_.c_str(), 0600);
+  EXPECT_THAT(Why(), HasSubstr("it is no regular file"));
+  fs::remove(path_);
+  fs::create_directory(path_);
+  EXPECT_THAT(Why(), HasSubstr("it is no regular file"));
+}
+
+TEST_F(OwnFileTest, AnothersFileIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  ASSERT_EQ(chown(path_.c_str(), 12345, 0), 0);
+  EXPECT_THAT(Why(), HasSubstr("it belongs to the user 12345 and not to 0"));
+}
+
+}  // namespace
+}  // namespace kvorum
