@@ -102,7 +102,8 @@ std::vector<Backup> BackupsOf(const stdfs::path& path) {
     const bool is_packed = name.ends_with(extension + std::string(kPacked));
     const std::string end = is_packed ? extension + std::string(kPacked) : extension;
     if (!name.starts_with(prefix) || !name.ends_with(end) ||
-        name.size() < prefix.size() + end.size() || !entry.is_regular_file(error)) {
+        name.size() < prefix.size() + end.size() ||
+        entry.symlink_status(error).type() != stdfs::file_type::regular) {
       continue;
     }
     const std::string_view stamp =
@@ -115,30 +116,45 @@ std::vector<Backup> BackupsOf(const stdfs::path& path) {
   return backups;
 }
 
-// Leaves the file as it is when anything goes wrong.
+// The packed file before it has its name's content: what stands there is a crash's rest, or
+// somebody else's, and is neither written through nor kept. Its owner and mode are the old file's.
+int CreatePacked(const std::string& packed, const struct stat& old) {
+  ::unlink(packed.c_str());
+  const int out =
+      ::open(packed.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (out < 0) return -1;
+  static_cast<void>(!::fchown(out, old.st_uid, old.st_gid));
+  ::fchmod(out, old.st_mode & 0777);
+  return out;
+}
+
+bool PackInto(gzFile out, int in) {
+  std::vector<char> piece(256 * 1024);
+  while (true) {
+    const ssize_t count = ::read(in, piece.data(), piece.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return count == 0;
+    if (gzwrite(out, piece.data(), static_cast<unsigned>(count)) <= 0) return false;
+  }
+}
+
+// Leaves the file as it is when anything goes wrong. Links are not followed.
 void Pack(const std::string& path) {
   const std::string packed = path + std::string(kPacked);
+  const int in = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (in < 0) return;
   struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) return;
-  const int descriptor =
-      ::open(packed.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, status.st_mode & 0777);
-  if (descriptor < 0) return;
-  gzFile out = gzdopen(descriptor, "wb");
-  if (out == nullptr) {
+  const bool is_file = ::fstat(in, &status) == 0 && S_ISREG(status.st_mode);
+  const int descriptor = is_file ? CreatePacked(packed, status) : -1;
+  if (gzFile out = descriptor < 0 ? nullptr : gzdopen(descriptor, "wb"); out != nullptr) {
+    const bool is_packed = PackInto(out, in);
+    const bool is_whole = gzclose(out) == Z_OK && is_packed;
+    std::error_code ignored;
+    stdfs::remove(is_whole ? path : packed, ignored);
+  } else if (descriptor >= 0) {
     ::close(descriptor);
-    return;
   }
-  std::ifstream in(path, std::ios::binary);
-  std::vector<char> piece(256 * 1024);
-  bool is_whole = in.is_open();
-  while (is_whole && in) {
-    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    const auto count = static_cast<unsigned>(in.gcount());
-    is_whole = !in.bad() && (count == 0 || gzwrite(out, piece.data(), count) > 0);
-  }
-  is_whole = gzclose(out) == Z_OK && is_whole;
-  std::error_code ignored;
-  stdfs::remove(is_whole ? path : packed, ignored);
+  ::close(in);
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 // extension), and a new one begins. Names and rules are lumberjack's, which etcd uses, so that
 // tools that collect such files find them.
 //
+// Set-aside files that are links are left alone, and a packed file has the owner and mode of what
+// it was made from.
+//
 // Used by one thread at a time. Old files are packed and removed on a thread of its own, which
 // works only after a rotation and at the start.
 #pragma once

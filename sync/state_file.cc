@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/file_system.h"
+#include "base/own_file.h"
 
 namespace kvorum::sync {
 namespace {
@@ -21,6 +22,7 @@ class StateFile::Lock {
 };
 
 Result<std::unique_ptr<StateFile>> StateFile::Open(const std::string& path) {
+  for (const std::string& name : {path, path + ".lock"}) KV_RETURN_IF_ERROR(CheckOwnFileAt(name));
   KV_TRY(std::unique_ptr<FileLock> lock, PosixFileSystem().Lock(path + ".lock"));
   return std::unique_ptr<StateFile>(new StateFile(path, std::make_unique<Lock>(std::move(lock))));
 }

@@ -1,5 +1,7 @@
 // The file in which an agent's state outlives the agent (agent_state.h). It is replaced atomically,
-// so that after a crash it has the old or the new state; mode 0600. One process at a time has it.
+// so that after a crash it has the old or the new state; mode 0600. One process at a time has it. A
+// file that somebody else may have written is refused (base/own_file.h): it tells which lease and
+// which services are the agent's.
 //
 // Thread-safe; writes run on a thread of its own, in order.
 #pragma once
@@ -16,7 +18,8 @@ namespace kvorum::sync {
 
 class StateFile {
  public:
-  // Locks the file PATH.lock. kFailedPrecondition if another process has it.
+  // Locks the file PATH.lock. kFailedPrecondition if another process has it, or if either file may
+  // be another user's.
   static Result<std::unique_ptr<StateFile>> Open(const std::string& path);
   // Writes what is still to be written.
   ~StateFile();

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/file_system.h"
+#include "base/own_file.h"
 #include "client/error_text.h"
 #include "datadir/snapshot_checksum.h"
 #include "proto/rpc.pb.h"
@@ -45,7 +46,8 @@ class PartFile {
   PartFile& operator=(const PartFile&) = delete;
 
   Outcome<void> Open() {
-    const int fd = ::open(part_path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    const int fd =
+        ::open(part_path_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (fd < 0) {
       return FailDownload(
           fmt::format("could not open {0} (open {0}: {1})", part_path_, rpc::ErrnoText(errno)));
@@ -54,13 +56,21 @@ class PartFile {
       ::close(fd);
       return FailDownload(fmt::format("another process saves to {}", part_path_));
     }
+    // The keys go into it: a file that somebody else put there could be read by him.
+    if (const auto own = CheckOwnFile(fd, part_path_); !own) {
+      ::close(fd);
+      return FailDownload(own.error().message);
+    }
     // The save that had the lock before may have finished: then the file has another name.
     if (!HasItsName(fd)) {
       ::close(fd);
       return Open();
     }
     fd_ = fd;
-    // A save that was killed has left its part.
+    // A save that was killed has left its part, and an old one may have made it for others too.
+    if (::fchmod(fd_, S_IRUSR | S_IWUSR) != 0) {
+      return FailDownload(fmt::format("could not chmod {}: {}", part_path_, rpc::ErrnoText(errno)));
+    }
     if (::ftruncate(fd_, 0) == 0) return {};
     return FailDownload(
         fmt::format("could not truncate {}: {}", part_path_, rpc::ErrnoText(errno)));
@@ -69,7 +79,7 @@ class PartFile {
   bool HasItsName(int fd) const {
     struct stat opened;
     struct stat named;
-    return ::fstat(fd, &opened) == 0 && ::stat(part_path_.c_str(), &named) == 0 &&
+    return ::fstat(fd, &opened) == 0 && ::lstat(part_path_.c_str(), &named) == 0 &&
            opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
   }
 

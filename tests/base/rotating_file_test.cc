@@ -163,6 +163,41 @@ TEST_F(RotatingFileTest, OthersArePacked) {
   EXPECT_EQ(read, content);
 }
 
+TEST_F(RotatingFileTest, LinksAreNeitherReadNorWrittenThrough) {
+  const auto outside = folder_ / "outside";
+  std::filesystem::create_directory(outside);
+  std::ofstream(outside / "precious") << "precious";
+  std::ofstream(outside / "secret") << "secret";
+  // One stands where the packed file is to be, and one in the place of an old file.
+  Make("server-2026-05-08T00-00-00.000.log", "old");
+  std::filesystem::create_symlink(outside / "precious",
+                                  folder_ / "server-2026-05-08T00-00-00.000.log.gz");
+  std::filesystem::create_symlink(outside / "secret",
+                                  folder_ / "server-2026-05-07T00-00-00.000.log");
+  RotatingFile::TidyUp(path_, {.compress = true}, kTenthOfMay2026Ms);
+  EXPECT_EQ(Read(outside / "precious"), "precious");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "server-2026-05-07T00-00-00.000.log"));
+  const auto packed = folder_ / "server-2026-05-08T00-00-00.000.log.gz";
+  EXPECT_FALSE(std::filesystem::is_symlink(packed));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "server-2026-05-07T00-00-00.000.log.gz"));
+  gzFile in = gzopen(packed.c_str(), "rb");
+  std::string read(4, '\0');
+  EXPECT_EQ(gzread(in, read.data(), 4), 3);
+  gzclose(in);
+  EXPECT_EQ(read.substr(0, 3), "old");
+}
+
+TEST_F(RotatingFileTest, APackedFileHasTheModeOfTheOldOneWhateverTheMaskIs) {
+  Make("server-2026-05-08T00-00-00.000.log");
+  chmod((folder_ / "server-2026-05-08T00-00-00.000.log").c_str(), 0640);
+  const mode_t before = umask(0077);
+  RotatingFile::TidyUp(path_, {.compress = true}, kTenthOfMay2026Ms);
+  umask(before);
+  struct stat status{};
+  ASSERT_EQ(stat((folder_ / "server-2026-05-08T00-00-00.000.log.gz").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0640U);
+}
+
 TEST_F(RotatingFileTest, ARotationTidiesUp) {
   Make("server-2026-05-01T00-00-00.000.log");
   {

@@ -218,6 +218,14 @@ TEST(SyncAgentState, TheFileIsReplacedWholeAndBelongsToOneProcess) {
   EXPECT_EQ(StateFile::Open(path).value()->Load(), state);
   const auto mode = std::filesystem::status(path).permissions();
   EXPECT_EQ(mode, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  std::filesystem::permissions(path, std::filesystem::perms::others_write,
+                               std::filesystem::perm_options::add);
+  EXPECT_THAT(StateFile::Open(path).error().message, testing::HasSubstr("others may write it"));
+  std::filesystem::permissions(path, mode);
+  std::filesystem::rename(path, dir / "elsewhere");
+  std::filesystem::create_symlink(dir / "elsewhere", path);
+  EXPECT_THAT(StateFile::Open(path).error().message, testing::HasSubstr("it is a symbolic link"));
+  std::filesystem::rename(dir / "elsewhere", path);
   std::ofstream(path) << "{";
   EXPECT_EQ(StateFile::Open(path).value()->Load().error().message,
             path + ": the state is not a JSON object");
