@@ -75,29 +75,64 @@ class ChangeLines {
   Reporter& reporter_;
 };
 
-// Runs the program for each change, and for the newest alone of a key that changes meanwhile.
+// Runs the program for each change, and for the newest alone of a key that changes meanwhile. A
+// change whose run failed is told again, together with what its key has become since.
 class ChangeProgram {
  public:
   ChangeProgram(const std::string& command, const World& world, Reporter& reporter)
-      : thread_(command, world.environment, reporter, [this] { return Next(); }) {}
+      : reporter_(reporter),
+        thread_(command, world.environment, reporter,
+                {.next = [this] { return Next(); },
+                 .ended = [this](bool is_ok) { Ended(is_ok); },
+                 .retry = [this] { Retry(); }}) {}
 
   void Put(const sync::Notification& notification) {
+    const sync::Change change{.before = notification.before, .after = notification.after};
+    bool is_kept = false;
     {
       const std::lock_guard lock(mutex_);
-      queue_.Put({.before = notification.before, .after = notification.after});
+      // A failed change is told with what came since, and at once: the command may work again.
+      const auto failed = failed_.TakeOf(KeyOf(change));
+      if (failed) queue_.Return(*failed);
+      is_kept = queue_.Put(change);
     }
+    if (!is_kept) WarnForgotten(change);
     thread_.Wake();
   }
 
  private:
-  std::optional<ExecRun> Next() {
-    std::optional<sync::Change> change;
+  static std::string KeyOf(const sync::Change& change) {
+    return std::string((change.after ? change.after : change.before)->key());
+  }
+  void WarnForgotten(const sync::Change& change) {
+    reporter_.Warn(ShownName(KeyOf(change)) +
+                   ": --exec: is not told, too many deletions wait already");
+  }
+
+  void Ended(bool is_ok) {
+    const auto change = std::exchange(running_, std::nullopt);
+    if (is_ok || !change) return;
+    bool is_kept = false;
     {
       const std::lock_guard lock(mutex_);
-      change = queue_.Take();
+      // A key is in one of the two: what came while the program ran is told with what failed.
+      is_kept = (queue_.Has(KeyOf(*change)) ? queue_ : failed_).Return(*change);
     }
-    if (!change) return std::nullopt;
-    const Told told = Describe(change->before, change->after);
+    if (!is_kept) WarnForgotten(*change);
+  }
+
+  void Retry() {
+    const std::lock_guard lock(mutex_);
+    while (const auto change = failed_.Take()) queue_.Return(*change);
+  }
+
+  std::optional<ExecRun> Next() {
+    {
+      const std::lock_guard lock(mutex_);
+      running_ = queue_.Take();
+    }
+    if (!running_) return std::nullopt;
+    const Told told = Describe(running_->before, running_->after);
     const std::string key(told.object->key());
     ExecRun run{.about = ShownName(key), .input = std::string(AsEntry(told.object).value())};
     run.environment = {
@@ -109,8 +144,11 @@ class ChangeProgram {
     return run;
   }
 
+  Reporter& reporter_;
   std::mutex mutex_;
-  ChangeQueue queue_;  // guarded by the mutex
+  ChangeQueue queue_;                    // guarded by the mutex
+  ChangeQueue failed_;                   // guarded by the mutex; until the pause is over
+  std::optional<sync::Change> running_;  // the thread's
   ExecThread thread_;
 };
 

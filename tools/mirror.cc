@@ -16,13 +16,18 @@ namespace {
 // Values may be large, and a page of them is in memory at once.
 constexpr std::size_t kMirrorPageKeys = 100;
 
-// Runs the program once for all that has changed since it was last begun.
+// Runs the program once for all that has changed since it was last begun, and until it has
+// succeeded for the newest: the folder remembers for the next start that it has not.
 class BatchProgram {
  public:
-  BatchProgram(const std::string& command, const World& world, Reporter& reporter,
-               std::string folder)
-      : folder_(std::move(folder)),
-        thread_(command, world.environment, reporter, [this] { return Next(); }) {}
+  BatchProgram(const std::string& command, const World& world, Reporter& reporter, std::string name,
+               MirrorFolder& folder)
+      : name_(std::move(name)),
+        mark_(folder.mark()),
+        thread_(command, world.environment, reporter,
+                {.next = [this] { return Next(); },
+                 .ended = [this](bool is_ok) { Ended(is_ok); },
+                 .retry = [this] { Retry(); }}) {}
 
   void Run(std::int64_t revision) {
     revision_ = revision;
@@ -31,15 +36,32 @@ class BatchProgram {
 
  private:
   std::optional<ExecRun> Next() {
-    const std::int64_t revision = revision_.exchange(0);
-    if (revision == 0) return std::nullopt;
+    running_changes_ = mark_.changes();
+    running_ = revision_.exchange(0);
+    if (running_ == 0) return std::nullopt;
     return ExecRun{
-        .about = folder_,
-        .environment = {"KVORUM_MIRROR=" + folder_, "KVORUM_REVISION=" + std::to_string(revision)}};
+        .about = name_,
+        .environment = {"KVORUM_MIRROR=" + name_, "KVORUM_REVISION=" + std::to_string(running_)}};
   }
 
-  const std::string folder_;
+  void Ended(bool is_ok) {
+    failed_ = is_ok ? 0 : running_;
+    if (is_ok) mark_.Clear(running_changes_);
+  }
+
+  // A newer revision, if there is one, stands for the one that failed.
+  void Retry() {
+    std::int64_t none = 0;
+    if (failed_ != 0) revision_.compare_exchange_strong(none, failed_);
+  }
+
+  const std::string name_;
+  MirrorMark& mark_;
   std::atomic<std::int64_t> revision_ = 0;  // 0: nothing has changed
+  // The thread's.
+  std::int64_t running_ = 0;
+  std::int64_t failed_ = 0;  // 0: the last run has succeeded
+  std::uint64_t running_changes_ = 0;
   ExecThread thread_;
 };
 
@@ -70,7 +92,8 @@ void TellList(Reporter& reporter, const MirrorCounts& counts) {
                  "synced: " + counts.Line());
 }
 
-MirrorEvents Tell(Reporter& reporter, MirrorCounts& counts, BatchProgram* program) {
+MirrorEvents Tell(Reporter& reporter, MirrorCounts& counts, const MirrorMark& mark,
+                  BatchProgram* program) {
   const auto tell = [&reporter](std::string_view name) {
     return [&reporter, name](const std::string& path) {
       reporter.Event(name, {{"path", JsonString(path)}}, std::string(name) + " " + ShownName(path));
@@ -80,10 +103,11 @@ MirrorEvents Tell(Reporter& reporter, MirrorCounts& counts, BatchProgram* progra
           .on_removed = tell("removed"),
           .on_warning = [&reporter](const std::string& text) { reporter.Warn(text); },
           .on_batch =
-              [&reporter, &counts, program](const MirrorBatch& batch) {
+              [&reporter, &counts, &mark, program](const MirrorBatch& batch) {
                 counts.Take(batch);
                 if (batch.ends_list) TellList(reporter, counts);
-                if (program != nullptr && batch.changed > 0) program->Run(batch.revision);
+                const bool is_due = batch.changed > 0 || (batch.ends_list && mark.is_set());
+                if (program != nullptr && is_due) program->Run(batch.revision);
               }};
 }
 
@@ -102,13 +126,13 @@ Outcome<void> RunMirror(Invocation& invocation) {
 
   std::unique_ptr<BatchProgram> program;
   if (const std::string& command = invocation.flags.String("exec"); !command.empty())
-    program =
-        std::make_unique<BatchProgram>(command, invocation.world, run->reporter(), folder_name);
+    program = std::make_unique<BatchProgram>(command, invocation.world, run->reporter(),
+                                             folder_name, *folder);
   ThreadExecutor executor("mirror");
   sync::ClientStore store(*client);
   MirrorSync mirror(store, executor, *folder,
                     {.prefix = prefix, .page_keys = kMirrorPageKeys, .metrics = &run->metrics()},
-                    Tell(run->reporter(), counts, program.get()));
+                    Tell(run->reporter(), counts, folder->mark(), program.get()));
   mirror.Start();
   run->WaitForStop();
   mirror.Stop();
@@ -132,8 +156,9 @@ bytes) is named in a warning and has no file. Nor has a key with keys below it, 
 long as there are any. Symbolic links are not followed.
 
 The shell command of --exec is run when files have changed, once for all changes that came while it
-ran, with KVORUM_MIRROR (the folder) and KVORUM_REVISION in its environment. A failure is shown. Its
-output goes to the error stream.
+ran, with KVORUM_MIRROR (the folder) and KVORUM_REVISION in its environment. A run that failed, or
+was cut off by a stop or a crash, is shown and run again: after a second, then after pauses of up to
+half a minute, and by the next start. Its output goes to the error stream.
 )",
       .group = kSyncGroup,
       .flags = {{.name = "exec",

@@ -102,6 +102,7 @@ Result<std::unique_ptr<MirrorFolder>> MirrorFolder::Open(const std::string& fold
   const auto listed = mirror->ReadList();
   if (!listed) return Fail(listed.error().code, folder + ": " + listed.error().message);
   KV_RETURN_IF_ERROR(mirror->WriteList());
+  KV_RETURN_IF_ERROR(mirror->mark_.Open(mirror->own_.get()));
   mirror->RemoveStaged();
   return mirror;
 }
@@ -198,6 +199,15 @@ MirrorFolder::Outcome MirrorFolder::Apply(std::vector<FileChange> changes) {
     for (FileChange& write : writes) outcome.failed.push_back({std::move(write), why});
     writes.clear();
   };
+  if (!writes.empty() || !removals.empty()) {
+    if (const auto marked = mark_.Set(); !marked) {
+      is_list_whole_ = false;  // the files that are equal are not in it
+      fail_all(marked.error().message);
+      for (FileChange& removal : removals)
+        outcome.failed.push_back({std::move(removal), marked.error().message});
+      return outcome;
+    }
+  }
   if (const auto appended = AppendToList(lines); !appended) fail_all(appended.error().message);
   std::vector<std::size_t> staged;
   for (std::size_t i = 0; i < writes.size(); ++i) {

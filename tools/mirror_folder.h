@@ -24,6 +24,7 @@
 
 #include "base/error.h"
 #include "rpc/socket.h"
+#include "tools/mirror_mark.h"
 
 namespace kvorum::ctl {
 
@@ -52,6 +53,8 @@ class MirrorFolder {
   Outcome Apply(std::vector<FileChange> changes);
 
   const std::set<std::string, std::less<>>& files() const { return files_; }
+  // Set whenever files are about to change. Thread-safe.
+  MirrorMark& mark() { return mark_; }
 
  private:
   MirrorFolder(rpc::FileDescriptor root, rpc::FileDescriptor own, std::string prefix)
@@ -76,6 +79,7 @@ class MirrorFolder {
   const rpc::FileDescriptor root_;  // locked
   const rpc::FileDescriptor own_;   // .kvorum-mirror
   const std::string prefix_;
+  MirrorMark mark_;
   rpc::FileDescriptor list_;
   std::size_t list_lines_ = 0;
   bool is_list_whole_ = false;  // else its last line may be torn

@@ -226,14 +226,36 @@ class MirrorTest:
         self.delete(b"/a/249")
         self.assertEqual(running.wait_for("error")["error"], f"{self.folder}: --exec: exit status 1")
         self.delete(b"/a/248")
-        wait_until(lambda: len(log.read_text().splitlines()) == 4, "run after the failure")
-        self.assertEqual(running.end(), (0, "out\n" * 4))
+        wait_until(lambda: log.read_text().splitlines()[-1].endswith(" 258"), "run after the failure")
+        self.assertEqual(running.end()[0], 0)
         running = self.start("--exec", f"echo again >>{log}")
         running.wait_for("synced")
         self.put(b"/a/248")
         wait_until(lambda: "again" in log.read_text(), "run")
         self.assertEqual(log.read_text().count("again"), 1)  # none for the start, which changed nothing
         self.assertEqual(running.end(), (0, ""))
+
+    def test_a_program_that_failed_is_run_again_also_by_the_next_start(self):
+        ready, applied = self.root / "ready", self.root / "applied"
+        command = f"test -e {ready} && cp {self.folder}/x {applied}"
+
+        def shows(value):
+            return lambda: applied.exists() and applied.read_text() == value
+        running = self.start("--exec", command)
+        self.put(b"/a/x", b"1")
+        running.wait_for("error", error=f"{self.folder}: --exec: exit status 1")
+        ready.touch()
+        wait_until(shows("1"), "run again after the failure")
+        for end in (signal.SIGTERM, signal.SIGKILL):
+            value = f"ended by {end}"
+            ready.unlink()
+            self.put(b"/a/x", value.encode())
+            running.wait_for("error", error=f"{self.folder}: --exec: exit status 1")
+            running.end(end)
+            ready.touch()
+            running = self.start("--exec", command)
+            wait_until(shows(value), "run by the next start")
+        self.assertEqual(running.end()[0], 0)
 
     def test_it_goes_on_after_the_server_was_killed(self):
         cluster = Cluster(self.binary, 1)

@@ -78,6 +78,48 @@ TEST(ChangeQueueTest, AResyncOfAKeyThatWaitsAddsNothing) {
   EXPECT_EQ(Text(queue.Take()), "a 2-2");
 }
 
+TEST(ChangeQueueTest, AFailedChangeIsToldAgainWithWhatCameSince) {
+  const ObjectRef a1 = Make("a", 1);
+  const ObjectRef a2 = Make("a", 2);
+  const ObjectRef a3 = Make("a", 3);
+  const auto after = [&](const Change& failed, const std::optional<Change>& since) {
+    ChangeQueue returned_last;
+    ChangeQueue returned_first;
+    if (since) returned_last.Put(*since);
+    returned_last.Return(failed);
+    returned_first.Return(failed);
+    if (since) returned_first.Put(*since);
+    const std::string text = Text(returned_last.Take());
+    EXPECT_EQ(text, Text(returned_first.Take()));
+    EXPECT_EQ(returned_last.size() + returned_first.size(), 0U);
+    return text;
+  };
+  EXPECT_EQ(after({.after = a1}, {}), "a 0-1");
+  EXPECT_EQ(after({.before = a1}, {}), "a 1-0");
+  EXPECT_EQ(after({.before = a1, .after = a2}, Change{.before = a2, .after = a3}), "a 1-3");
+  EXPECT_EQ(after({.before = a1, .after = a2}, Change{.before = a2}), "a 1-0");
+  EXPECT_EQ(after({.before = a1}, Change{.after = a3}), "a 1-3");
+  EXPECT_EQ(after({.after = a1}, Change{.before = a1}), "a 1-0")
+      << "the program may have done half of the add";
+}
+
+TEST(ChangeQueueTest, DeletionsThatWaitHaveABound) {
+  ChangeQueue queue;
+  const std::string value(1 << 20, 'x');
+  std::size_t kept = 0;
+  for (int i = 0; i < 100; ++i) {
+    const auto object = sync::TypedObject<std::string>::Make(
+        {.key = "k" + std::to_string(i), .value = value, .mod_revision = 1}, value);
+    if (queue.Put({.before = object})) ++kept;
+  }
+  EXPECT_GE(kept, 20U);
+  EXPECT_LT(kept, 64U);
+  EXPECT_EQ(queue.size(), kept);
+  while (queue.Take()) {
+  }
+  EXPECT_TRUE(queue.Put({.before = Make("a", 1)})) << "what was taken makes room";
+}
+
 // Whoever takes the changes, whenever, ends with the values that there are.
 TEST(ChangeQueueTest, WhatIsTakenAddsUpToWhatWasPut) {
   Rng rng(7);
@@ -133,25 +175,59 @@ TEST_F(ExecTest, EachRunHasItsInputAndItsEnvironmentAndAFailureIsAWarning) {
       {.about = "b", .environment = {"KVORUM_KEY=b"}, .input = std::string(1 << 20, 'x')},
       {.about = "c", .environment = {"KVORUM_KEY=c"}, .input = ""}};
   std::promise<void> ended;
+  std::vector<bool> how;
   {
     ExecThread thread("printf '%s %s ' $KVORUM_KEY $OTHER >> " + File("log") + "; wc -c >> " +
                           File("log") + "; test $KVORUM_KEY != b",
                       {"PATH=/usr/bin:/bin", "OTHER=kept", "KVORUM_KEY=inherited"}, reporter,
-                      [&]() -> std::optional<ExecRun> {
-                        if (runs.empty()) {
-                          ended.set_value();
-                          return std::nullopt;
-                        }
-                        ExecRun run = std::move(runs.front());
-                        runs.pop_front();
-                        return run;
-                      });
+                      {.next = [&]() -> std::optional<ExecRun> {
+                         if (runs.empty()) {
+                           ended.set_value();
+                           return std::nullopt;
+                         }
+                         ExecRun run = std::move(runs.front());
+                         runs.pop_front();
+                         return run;
+                       },
+                       .ended = [&](bool is_ok) { how.push_back(is_ok); },
+                       .retry = [] {}});
     thread.Wake();
     ended.get_future().wait();
   }
   reporter.Finish();
   EXPECT_EQ(Log(), "a kept 3\nb kept 1048576\nc kept 0\n");
   EXPECT_EQ(err_.str(), "Warning: b: --exec: exit status 1\n");
+  EXPECT_THAT(how, ElementsAre(true, false, true));
+}
+
+TEST_F(ExecTest, WhatFailedIsDueAgainAfterPausesThatGrow) {
+  Reporter reporter(world_, {});
+  using Clock = std::chrono::steady_clock;
+  std::vector<Clock::time_point> runs;
+  bool is_due = true;
+  std::promise<void> succeeded;
+  {
+    ExecThread thread(
+        "test $(wc -l < " + File("log") + ") -ge 3 || { echo >> " + File("log") + "; exit 1; }",
+        {"PATH=/usr/bin:/bin"}, reporter,
+        {.next = [&]() -> std::optional<ExecRun> {
+           if (!std::exchange(is_due, false)) return std::nullopt;
+           runs.push_back(Clock::now());
+           return ExecRun{.about = "a"};
+         },
+         .ended =
+             [&](bool is_ok) {
+               if (is_ok) succeeded.set_value();
+             },
+         .retry = [&] { is_due = true; }});
+    std::ofstream(File("log")).flush();
+    thread.Wake();
+    succeeded.get_future().wait();
+  }
+  ASSERT_EQ(runs.size(), 4U);
+  EXPECT_GE(runs[1] - runs[0], std::chrono::seconds(1));
+  EXPECT_GE(runs[2] - runs[1], std::chrono::seconds(2));
+  EXPECT_GE(runs[3] - runs[2], std::chrono::seconds(4));
 }
 
 TEST_F(ExecTest, AProgramThatDoesNotReadItsInputIsNotHeldUp) {

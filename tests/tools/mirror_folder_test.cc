@@ -119,7 +119,8 @@ TEST_F(MirrorFolderTest, ManyFilesAreOneBatch) {
     changes.push_back({.path = "f" + std::to_string(i), .content = std::to_string(i)});
   EXPECT_EQ(mirror_->Apply(changes).written.size(), 100U);
   EXPECT_EQ(Read(folder_ / "f99"), "99");
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / ".kvorum-mirror"), {}), 1);
+  // The list and the mark.
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / ".kvorum-mirror"), {}), 2);
 }
 
 TEST_F(MirrorFolderTest, AfterARestartItKnowsWhatItMade) {
@@ -201,6 +202,27 @@ TEST_F(MirrorFolderTest, AFolderOrListOfAnotherUserIsRefused) {
     EXPECT_THAT(mirror.error().message, HasSubstr("belongs to the user 12345"));
     ASSERT_EQ(chown(path.c_str(), 0, 0), 0);
   }
+}
+
+TEST_F(MirrorFolderTest, ItRemembersThatFilesChangedSinceTheLastSuccess) {
+  EXPECT_FALSE(mirror_->mark().is_set());
+  Put("a", "one");
+  Open();
+  EXPECT_TRUE(mirror_->mark().is_set()) << "nothing has succeeded yet";
+  const std::uint64_t begun = mirror_->mark().changes();
+  Put("a", "two");
+  mirror_->mark().Clear(begun);
+  Open();
+  EXPECT_TRUE(mirror_->mark().is_set()) << "what succeeded had begun before the change";
+  mirror_->mark().Clear(mirror_->mark().changes());
+  Open();
+  EXPECT_FALSE(mirror_->mark().is_set());
+  Put("a", "two");
+  Open();
+  EXPECT_FALSE(mirror_->mark().is_set()) << "equal content is no change";
+  Remove("a");
+  Open();
+  EXPECT_TRUE(mirror_->mark().is_set());
 }
 
 TEST_F(MirrorFolderTest, AFolderHasOneMirrorAndOnePrefix) {
