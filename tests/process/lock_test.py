@@ -327,6 +327,20 @@ class TogetherTest(ProcessTest):
         self.assertEqual(len(self.keys(b"l/")), 1, "it gives back what it had, and nobody else's")
         self.end(third)
 
+    def test_a_signal_that_comes_twice_in_an_instant_leaves_no_key(self):
+        for command in (("lock", "twice"), ("elect", "twice", "me")):
+            for older in (0, 1):  # one waits behind it
+                if older:
+                    server.put(server.kv(self.channel), b"twice/older", b"x")
+                for first, second in ((signal.SIGTERM, signal.SIGINT), (signal.SIGINT, signal.SIGTERM)):
+                    running = self.ctl(cluster.CTL, *command)
+                    self.wait_keys(b"twice/", older + 1)
+                    running.send_signal(first)
+                    running.send_signal(second)
+                    self.assertGreaterEqual(running.wait(20), 0, "it was not ended by the signal")
+                    self.assertEqual(len(self.keys(b"twice/")), older, command)
+                server.kv(self.channel).DeleteRange(rpc_pb2.DeleteRangeRequest(key=b"twice/older"), timeout=10)
+
     def test_elections_of_all_kinds_are_one(self):
         listeners = [self.ctl(program, "elect", "-l", "e") for program in (ETCDCTL, cluster.CTL)]
         observed = self.stub.Observe(lock_messages.LeaderRequest(name=b"e"))
