@@ -24,7 +24,8 @@ class Clock {
   virtual ~Clock() = default;
   // Never goes back; for time-outs, leases and latencies.
   virtual TimePoint Now() const = 0;
-  // Nanoseconds since the Unix epoch; for log lines and ids only.
+  // Nanoseconds since the Unix epoch, which may go back: for log lines, ids, and what outlives the
+  // process.
   virtual std::int64_t WallNanos() const = 0;
   std::int64_t WallSeconds() const { return WallNanos() / 1'000'000'000; }
 };

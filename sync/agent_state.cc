@@ -33,6 +33,7 @@ Json CheckToJson(const Check& check) {
   json["failures_before_critical"] = definition.failures_before_critical;
   json["status"] = HealthName(check.health);
   json["output"] = check.output;
+  if (check.reported_unix_ns != 0) json["reported_unix_ns"] = check.reported_unix_ns;
   return json;
 }
 
@@ -117,6 +118,9 @@ Result<Check> CheckFromJson(const Json& json) {
   if (json.contains("output")) {
     KV_TRY(check.output, StringOf(json, "output"));
   }
+  KV_RETURN_IF_ERROR(ReadInteger(json, "reported_unix_ns", check.reported_unix_ns));
+  if (check.reported_unix_ns < 0)
+    return Fail(Code::kInvalidArgument, "\"reported_unix_ns\" is negative");
   return check;
 }
 

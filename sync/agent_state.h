@@ -1,7 +1,8 @@
 // An agent's lease, session and entries, with which it goes on after a restart as if nothing had
 // been. A JSON object whose "format" is 1, with entries and checks as entry.h has them;
 // durations are in nanoseconds. Deregistered entries are left out: a full sync removes whatever is
-// not in the list.
+// not in the list. A ttl check has the time of day of its last report, by which its deadline counts
+// on while no agent runs.
 #pragma once
 
 #include <cstdint>

@@ -12,16 +12,31 @@ namespace {
 
 // The prober's own answer at the time-out says more.
 constexpr Duration kGrace = std::chrono::seconds(1);
+constexpr const char* kNobodyReported = "nobody has reported within the time to live";
 
 }  // namespace
 
-CheckMachine::CheckMachine(const Check& check, TimePoint now, Rng& rng)
+Duration TtlLeft(const Check& check, std::int64_t unix_ns) {
+  const Duration interval = check.definition.interval;
+  if (check.reported_unix_ns == 0) return interval;
+  return interval - std::clamp(Duration(unix_ns - check.reported_unix_ns), Duration(), interval);
+}
+
+void ExpireTtl(Check& check, std::int64_t unix_ns) {
+  if (check.definition.kind != CheckKind::kTtl || check.health == Health::kCritical) return;
+  if (TtlLeft(check, unix_ns) > Duration::zero()) return;
+  check.health = Health::kCritical;
+  check.output = kNobodyReported;
+}
+
+CheckMachine::CheckMachine(const Check& check, const Clock& clock, Rng& rng)
     : definition_(check.definition), health_(check.health) {
+  const TimePoint now = clock.Now();
   // A ttl check that is critical already has nothing to lose.
   if (definition_.kind != CheckKind::kTtl) {
     timer_.Set(now + Stagger(rng, definition_.interval));
   } else if (health_ != Health::kCritical) {
-    timer_.Set(now + definition_.interval);
+    timer_.Set(now + TtlLeft(check, clock.WallNanos()));
   }
 }
 
@@ -67,7 +82,7 @@ std::optional<ProbeResult> CheckMachine::TakeExpired(TimePoint now) {
     return Count({.output = "no answer within " + std::to_string(ms.count()) + " ms"});
   }
   health_ = Health::kCritical;
-  return ProbeResult{.health = health_, .output = "nobody has reported within the time to live"};
+  return ProbeResult{.health = health_, .output = kNobodyReported};
 }
 
 }  // namespace kvorum::sync

@@ -4,7 +4,8 @@
 // A probed check is probed an interval after the last probe ended, for the first time at a random
 // moment of the first interval. One that has not ended a second after its time-out has failed; the
 // next waits for its end all the same. A threshold holds the status back, not the output. A ttl
-// check takes reports as they are, and is critical once nobody has reported for an interval.
+// check takes reports as they are, and is critical once nobody has reported for an interval,
+// whether or not there was an agent in the meantime.
 #pragma once
 
 #include <optional>
@@ -24,9 +25,15 @@ struct ProbeResult {
   friend bool operator==(const ProbeResult&, const ProbeResult&) = default;
 };
 
+// How long a ttl check that is not critical may still go without a report, by the time of day: at
+// least zero, and at most its interval, for the clock may have been set back.
+Duration TtlLeft(const Check& check, std::int64_t unix_ns);
+// A ttl check whose time ran out while there was no agent becomes critical.
+void ExpireTtl(Check& check, std::int64_t unix_ns);
+
 class CheckMachine {
  public:
-  CheckMachine(const Check& check, TimePoint now, Rng& rng);
+  CheckMachine(const Check& check, const Clock& clock, Rng& rng);
 
   const CheckDefinition& definition() const { return definition_; }
   // True if a probe is to begin now; then ProbeEnded follows.

@@ -20,7 +20,7 @@ Result<void> CheckRunner::Report(const std::string& id, const std::string& check
     return Fail(Code::kInvalidArgument,
                 std::string("check ").append(check) + " of entry " + id + " is probed");
   }
-  KV_RETURN_IF_ERROR(syncer_.UpdateCheck(id, check, health, output));
+  KV_RETURN_IF_ERROR(syncer_.ReportCheck(id, check, health, output));
   loop_.Post([this, key = Key(id, check), health] {
     const auto found = checks_.find(key);
     if (found != checks_.end()) found->second.machine.Reported(health, executor_.clock().Now());
@@ -38,7 +38,7 @@ bool CheckRunner::IsProbed(const std::string& id, const std::string& check) cons
 }
 
 TimePoint CheckRunner::Step(TimePoint now) {
-  if (changed_.Take()) TakeEntries(now);
+  if (changed_.Take()) TakeEntries();
   TimePoint due = kNever;
   for (auto& [key, running] : checks_) {
     StepCheck(key, running, now);
@@ -48,7 +48,7 @@ TimePoint CheckRunner::Step(TimePoint now) {
 }
 
 // A check whose definition is the same goes on as it was.
-void CheckRunner::TakeEntries(TimePoint now) {
+void CheckRunner::TakeEntries() {
   std::map<Key, Running> checks;
   for (const auto& listed : syncer_.List(Registry::Which::kVisible)) {
     for (const Check& check : listed.entry.checks) {
@@ -57,7 +57,8 @@ void CheckRunner::TakeEntries(TimePoint now) {
       if (old != checks_.end() && old->second.machine.definition() == check.definition) {
         checks.emplace(key, std::move(old->second));
       } else {
-        checks.emplace(key, Running{CheckMachine(check, now, rng_), ++last_generation_});
+        checks.emplace(key,
+                       Running{CheckMachine(check, executor_.clock(), rng_), ++last_generation_});
       }
     }
   }

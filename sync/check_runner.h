@@ -45,7 +45,7 @@ class CheckRunner {
   };
   bool IsProbed(const std::string& id, const std::string& check) const;
   TimePoint Step(TimePoint now);
-  void TakeEntries(TimePoint now);
+  void TakeEntries();
   void StepCheck(const Key& key, Running& running, TimePoint now);
   void Tell(const Key& key, const ProbeResult& says);
 

@@ -54,6 +54,9 @@ struct Check {
   CheckDefinition definition;
   Health health = Health::kCritical;
   std::string output = {};  // what the last result said
+  // When somebody last reported about a ttl check, by the time of day, so that a restart of the
+  // agent does not put its deadline off; 0: never. The store is not told.
+  std::int64_t reported_unix_ns = 0;
 
   friend bool operator==(const Check&, const Check&) = default;
 };

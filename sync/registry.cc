@@ -61,6 +61,16 @@ Result<bool> Registry::UpdateCheck(const std::string& id, const std::string& che
   return false;
 }
 
+void Registry::NoteReport(const std::string& id, const std::string& check_id,
+                          std::int64_t unix_ns) {
+  Item* item = Visible(id);
+  if (item == nullptr) return;
+  for (Check& check : item->entry.checks) {
+    if (check.definition.id == check_id) check.reported_unix_ns = unix_ns;
+  }
+  ++reports_;
+}
+
 std::vector<Registry::Listed> Registry::List(Which which) const {
   std::vector<Listed> list;
   for (const auto& [id, item] : items_) {

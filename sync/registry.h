@@ -41,6 +41,8 @@ class Registry {
   // A check's result. True if the store is to know it now. kNotFound if there is no such check.
   Result<bool> UpdateCheck(const std::string& id, const std::string& check, Health health,
                            std::string_view output, TimePoint now, Rng& rng);
+  // Somebody has reported about a ttl check, which the store is not told.
+  void NoteReport(const std::string& id, const std::string& check, std::int64_t unix_ns);
 
   struct Listed {
     Entry entry;
@@ -58,6 +60,9 @@ class Registry {
   std::size_t blocked() const;
   // Grows with every change of what the store is to have.
   std::uint64_t last_version() const { return last_version_; }
+
+  // Grows with every report that was noted.
+  std::uint64_t reports() const { return reports_; }
 
   // An entry that the store is to have or, without a record, to lose.
   struct Change {
@@ -114,6 +119,7 @@ class Registry {
   RegistryOptions options_;
   std::map<std::string, Item> items_;
   std::uint64_t last_version_ = 0;
+  std::uint64_t reports_ = 0;
 };
 
 }  // namespace kvorum::sync

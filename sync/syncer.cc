@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "sync/check_machine.h"
+
 namespace kvorum::sync {
 namespace {
 
 // A disk that stalls holds nobody up for longer.
 constexpr Duration kPatienceWithSave = std::chrono::seconds(1);
+// A state in which nothing but the times of reports is new is saved no more often.
+constexpr Duration kReportsPause = std::chrono::seconds(1);
 
 CatalogPassOptions PassOptions(const SyncerOptions& options) {
   return {.keys = CatalogKeys(options.root),
@@ -49,7 +53,9 @@ Syncer::Syncer(Store& store, Executor& executor, SyncerOptions options, const Ag
       schedule_(options_.schedule) {
   if (restored.node == options_.node) {
     session_.Adopt(restored.lease, restored.session_revision);
-    for (const Entry& entry : restored.entries) {
+    const std::int64_t unix_ns = executor.clock().WallNanos();
+    for (Entry entry : restored.entries) {
+      for (Check& check : entry.checks) ExpireTtl(check, unix_ns);
       if (auto added = shared_.registry.Register(entry); !added) Report(added.error());
     }
   }
@@ -72,6 +78,7 @@ Result<void> Syncer::Start() {
 
 void Syncer::Stop() {
   loop_.Stop();
+  SaveReportsAtStop();
   if (!leaving_.is_cancelled.exchange(true)) leaving_.waiting.clear();
 }
 
@@ -83,6 +90,12 @@ void Syncer::Leave(OnLeft on_left) {
 }
 
 Result<void> Syncer::Register(Entry entry) {
+  // A check that begins as passing has been reported just now; one that was here keeps its time.
+  for (Check& check : entry.checks) {
+    const bool counts =
+        check.definition.kind == CheckKind::kTtl && check.health != Health::kCritical;
+    check.reported_unix_ns = counts ? executor_.clock().WallNanos() : 0;
+  }
   {
     const std::lock_guard lock(shared_.mutex);
     KV_RETURN_IF_ERROR(shared_.registry.Register(std::move(entry)));
@@ -112,6 +125,17 @@ Result<void> Syncer::UpdateCheck(const std::string& id, const std::string& check
   }
   if (is_due) changed_.Fire();
   if (is_waiting) loop_.Wake();
+  return {};
+}
+
+Result<void> Syncer::ReportCheck(const std::string& id, const std::string& check, Health health,
+                                 std::string_view output) {
+  KV_RETURN_IF_ERROR(UpdateCheck(id, check, health, output));
+  {
+    const std::lock_guard lock(shared_.mutex);
+    shared_.registry.NoteReport(id, check, executor_.clock().WallNanos());
+  }
+  loop_.Wake();
   return {};
 }
 
@@ -262,9 +286,13 @@ TimePoint Syncer::Save(TimePoint now) {
   {
     const std::lock_guard lock(shared_.mutex);
     const std::uint64_t version = shared_.registry.last_version();
-    if (state == saving_.state && version == saving_.version) return kNever;
+    if (state == saving_.state && version == saving_.version) {
+      if (shared_.registry.reports() == saving_.reports) return kNever;
+      if (now < saving_.begun + kReportsPause) return saving_.begun + kReportsPause;
+    }
     saving_.state = state;
     saving_.version = version;
+    saving_.reports = shared_.registry.reports();
     state.entries = shared_.registry.Shown();
   }
   saving_.is_under_way = true;
@@ -279,6 +307,20 @@ TimePoint Syncer::Save(TimePoint now) {
     });
   });
   return kNever;
+}
+
+// Nothing else runs any more.
+void Syncer::SaveReportsAtStop() {
+  if (!options_.save || saving_.begun == TimePoint{}) return;
+  AgentState state = saving_.state;
+  {
+    const std::lock_guard lock(shared_.mutex);
+    if (shared_.registry.reports() == saving_.reports) return;
+    saving_.reports = shared_.registry.reports();
+    state.entries = shared_.registry.Shown();
+  }
+  if (state.node.empty()) return;  // the last save has failed
+  options_.save(EncodeState(state), [](const Result<void>&) {});
 }
 
 void Syncer::Publish(TimePoint now) {

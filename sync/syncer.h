@@ -45,7 +45,8 @@ struct SyncerOptions {
   std::size_t max_txn_operations = 128;  // the server's --max-txn-ops, or less
   std::uint64_t seed = 0;                // of the jitter; 0: from the operating system
   Metrics* metrics = nullptr;            // outlives the syncer
-  // Makes the encoded state durable; one at a time, the newest last. Writes to the store wait for
+  // Makes the encoded state durable; one at a time, the newest last, but that Stop may hand over
+  // another while one is under way. Writes to the store wait for
   // it, a second at most, so that a life that is cut off in between tells nothing older in its
   // next.
   using OnSaved = std::move_only_function<void(Result<void>)>;
@@ -95,6 +96,10 @@ class Syncer {
   Result<void> Deregister(const std::string& id);
   Result<void> UpdateCheck(const std::string& id, const std::string& check, Health health,
                            std::string_view output);
+  // A report about a ttl check: its time is remembered too, also in the saved state, within a
+  // second or by Stop.
+  Result<void> ReportCheck(const std::string& id, const std::string& check, Health health,
+                           std::string_view output);
   std::vector<Registry::Listed> List(Registry::Which which) const;
 
   // Changes made while this is held become visible together, as far as one transaction holds them.
@@ -120,6 +125,7 @@ class Syncer {
   void BeginLeaving();
   void RevokeAndEnd(const CatalogPass::Outcome& removal);
   TimePoint Save(TimePoint now);
+  void SaveReportsAtStop();
   void Publish(TimePoint now);
   void Report(const Error& error);
   TimePoint Now() const { return executor_.clock().Now(); }
@@ -138,6 +144,7 @@ class Syncer {
     Backoff backoff;
     AgentState state = {};  // that was saved last, without its entries
     std::uint64_t version = 0;
+    std::uint64_t reports = 0;
   };
   struct Results {
     std::atomic<std::uint64_t> full_passes = 0;  // begun; read by any thread

@@ -324,7 +324,9 @@ TEST_F(AgentSessions, A17_StopLeavesTheKeysToTheLease) {
 
 TEST_F(AgentSessions, A18_ARestartWithinTheLeaseGoesUnnoticed) {
   auto first = NewAgent("n1");
-  ASSERT_TRUE(first->syncer->Register(Checked("a")));
+  Entry checked = Checked("a");
+  checked.checks[0].definition.interval = 1h;  // its time to live does not end meanwhile
+  ASSERT_TRUE(first->syncer->Register(checked));
   ASSERT_TRUE(first->syncer->Register(Web("b", std::string("\xff\0bytes", 7))));
   ASSERT_TRUE(first->syncer->Start());
   Pass(1s);

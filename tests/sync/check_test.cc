@@ -11,6 +11,7 @@
 #include <fstream>
 #include <functional>
 #include <future>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,6 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using boost::asio::ip::tcp;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -38,7 +40,8 @@ const CheckDefinition kTcpCheck{.id = "up", .kind = CheckKind::kTcp, .target = "
 
 TEST(SyncCheckMachine, ProbesComeAnIntervalAfterTheLastOneEnded) {
   Rng rng(3);
-  CheckMachine machine({.definition = kTcpCheck}, kNow, rng);
+  const ManualClock clock;
+  CheckMachine machine({.definition = kTcpCheck}, clock, rng);
   const TimePoint first = machine.due();
   EXPECT_LT(first, kNow + 10s);
   EXPECT_FALSE(machine.TakeProbe(first - 1ns));
@@ -50,9 +53,10 @@ TEST(SyncCheckMachine, ProbesComeAnIntervalAfterTheLastOneEnded) {
 
 TEST(SyncCheckMachine, AProbeThatDoesNotEndIsAFailureOnce) {
   Rng rng(3);
+  const ManualClock clock;
   CheckDefinition definition = kTcpCheck;
   definition.failures_before_critical = 2;
-  CheckMachine machine({.definition = definition, .health = Health::kPassing}, kNow, rng);
+  CheckMachine machine({.definition = definition, .health = Health::kPassing}, clock, rng);
   const TimePoint first = machine.due();
   ASSERT_TRUE(machine.TakeProbe(first));
   EXPECT_FALSE(machine.TakeExpired(first + 5s));
@@ -68,10 +72,11 @@ TEST(SyncCheckMachine, AProbeThatDoesNotEndIsAFailureOnce) {
 
 TEST(SyncCheckMachine, ThresholdsHoldTheStatusBack) {
   Rng rng(3);
+  const ManualClock clock;
   CheckDefinition definition = kTcpCheck;
   definition.successes_before_passing = 2;
   definition.failures_before_critical = 3;
-  CheckMachine machine({.definition = definition, .health = Health::kCritical}, kNow, rng);
+  CheckMachine machine({.definition = definition, .health = Health::kCritical}, clock, rng);
   std::vector<Health> says;
   const auto probe = [&](Health health) {
     says.push_back(machine.ProbeEnded({.health = health}, kNow).health);
@@ -88,7 +93,8 @@ TEST(SyncCheckMachine, ThresholdsHoldTheStatusBack) {
 
 TEST(SyncCheckMachine, ATtlCheckIsCriticalWhenNobodyReports) {
   Rng rng(3);
-  CheckMachine machine({.definition = {.id = "ttl", .interval = 10s}}, kNow, rng);
+  const ManualClock clock;
+  CheckMachine machine({.definition = {.id = "ttl", .interval = 10s}}, clock, rng);
   EXPECT_EQ(machine.due(), kNever) << "it begins critical";
   machine.Reported(Health::kPassing, kNow);
   machine.Reported(Health::kWarning, kNow + 5s);
@@ -96,6 +102,30 @@ TEST(SyncCheckMachine, ATtlCheckIsCriticalWhenNobodyReports) {
   EXPECT_FALSE(machine.TakeProbe(kNow + 15s));
   EXPECT_EQ(machine.TakeExpired(kNow + 15s)->health, Health::kCritical);
   EXPECT_FALSE(machine.TakeExpired(kNow + 1h));
+}
+
+TEST(SyncCheckMachine, ATtlChecksDeadlineCountsFromItsLastReport) {
+  Rng rng(3);
+  const ManualClock clock;  // whose time of day is kNow as well
+  const auto due = [&](Duration ago) {
+    const Check check{.definition = {.id = "ttl", .interval = 10s},
+                      .health = Health::kPassing,
+                      .reported_unix_ns = (kNow - ago).ns};
+    return CheckMachine(check, clock, rng).due();
+  };
+  EXPECT_EQ(due(300ms), kNow + 9700ms);
+  EXPECT_EQ(due(-5s), kNow + 10s) << "the clock was set back";
+  EXPECT_EQ(due(900ms), kNow + 9100ms);
+  Check check{.definition = {.id = "ttl", .interval = 500ms},
+              .health = Health::kPassing,
+              .reported_unix_ns = kNow.ns - 400'000'000};
+  EXPECT_EQ(CheckMachine(check, clock, rng).due(), kNow + 100ms);
+  ExpireTtl(check, kNow.ns + 99'999'999);
+  EXPECT_EQ(check.health, Health::kPassing);
+  ExpireTtl(check, kNow.ns + 100'000'000);
+  EXPECT_EQ(check.health, Health::kCritical);
+  EXPECT_EQ(check.output, "nobody has reported within the time to live");
+  EXPECT_EQ(CheckMachine(check, clock, rng).due(), kNever);
 }
 
 class FakeProber final : public Prober {
@@ -154,6 +184,121 @@ TEST_F(SyncCheckRunner, AProbeThatDoesNotEndIsCriticalAllTheSame) {
   EXPECT_THAT(prober_.probes, SizeIs(1));
   EXPECT_EQ(CheckOf("a").health, Health::kCritical);
   EXPECT_EQ(RemoteOutput("a"), "no answer within 5000 ms");
+}
+
+// A report, then agents that each live a while, with pauses between them, by what the last one
+// saved.
+class SyncTtlOverRestarts : public AgentWorld {
+ protected:
+  static Entry Beaten() {
+    return {.id = "a",
+            .name = "web",
+            .value = "",
+            .checks = {{.definition = {.id = "beat", .interval = 8s}}}};
+  }
+  void Begin() {
+    const AgentState state = saved_.empty() ? AgentState{} : DecodeState(saved_).value();
+    agent_ = NewAgent("n1", state);
+    ASSERT_TRUE(agent_->syncer->Register(Beaten()));
+    runner_.emplace(executor_, prober_, *agent_->syncer, 9);
+    runner_->Refresh();
+    ASSERT_TRUE(agent_->syncer->Start());
+    Pass(100ms);
+  }
+  void End() {
+    runner_->Stop();
+    agent_->syncer->Stop();
+    saved_ = agent_->saved;
+    runner_.reset();
+  }
+  void Report() { ASSERT_TRUE(runner_->Report("a", "beat", Health::kPassing, "ok")); }
+  std::optional<Health> Told() {
+    const auto record = DecodeRecord(store_.ValueOf(EntryKey("a")));
+    if (!record || record->checks.empty()) return std::nullopt;
+    return record->checks.front().health;
+  }
+  void Restart(Duration pause) {
+    End();
+    Pass(pause);
+    Begin();
+  }
+
+  FakeProber prober_;
+  std::string saved_;
+  std::unique_ptr<Agent> agent_;
+  std::optional<CheckRunner> runner_;
+};
+
+TEST_F(SyncTtlOverRestarts, TheDeadlineCountsOnWhileNoAgentRuns) {
+  Begin();
+  Report();
+  Pass(500ms);
+  Restart(5s);
+  EXPECT_EQ(Told(), Health::kPassing);
+  Pass(2s);
+  EXPECT_EQ(Told(), Health::kPassing) << "7.7 s after the report";
+  Pass(500ms);
+  EXPECT_EQ(Told(), Health::kCritical) << "8.2 s after the report";
+}
+
+TEST_F(SyncTtlOverRestarts, APassedDeadlineIsCriticalAtOnceAndNothingElseIsTold) {
+  Begin();
+  Report();
+  Pass(500ms);
+  End();
+  Pass(12s);
+  std::vector<std::optional<Health>> told;
+  store_.on_txn = [&](const TxnRequest& request) {
+    for (const Operation& op : request.then) {
+      if (op.kind != Operation::Kind::kPut || op.key != EntryKey("a")) continue;
+      const auto record = DecodeRecord(op.value);
+      told.emplace_back(record ? std::optional(record->checks.front().health) : std::nullopt);
+    }
+  };
+  Begin();
+  Pass(1s);
+  EXPECT_EQ(Told(), Health::kCritical);
+  EXPECT_THAT(told, Each(Health::kCritical));
+}
+
+TEST_F(SyncTtlOverRestarts, RestartsDoNotPutItOff) {
+  Begin();
+  Report();
+  for (int i = 0; i < 4; ++i) {
+    Pass(1900ms);
+    Restart(100ms);
+  }
+  EXPECT_EQ(Told(), Health::kCritical);
+  Report();
+  Pass(100ms);
+  EXPECT_EQ(Told(), Health::kPassing);
+}
+
+TEST_F(SyncTtlOverRestarts, AReportThatChangesNothingCountsAsWell) {
+  Begin();
+  for (int i = 0; i < 3; ++i) {
+    Report();
+    Pass(5s);
+  }
+  Report();
+  Restart(5s);
+  EXPECT_EQ(Told(), Health::kPassing) << "5.1 s after the last report, 20.1 s after the first";
+}
+
+TEST_F(SyncTtlOverRestarts, AKilledAgentLosesASecondAtMost) {
+  Begin();
+  Report();
+  Pass(100ms);
+  Report();
+  Pass(1s);
+  const std::string saved = agent_->saved;
+  End();
+  saved_ = saved;  // as if it had been killed before it stopped
+  Pass(6s);
+  Begin();
+  EXPECT_EQ(Told(), Health::kPassing);
+  Pass(1s);
+  EXPECT_EQ(Told(), Health::kCritical);
 }
 
 TEST_F(SyncCheckRunner, AnAnswerOfAReplacedCheckIsDropped) {
