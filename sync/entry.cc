@@ -29,6 +29,8 @@ Result<Value> ValueNamed(std::span<const std::string_view> names, std::string_vi
 
 bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
+bool IsSpaceOrControl(char c) { return c == ' ' || IsControl(c); }
+
 Result<void> ValidateCheck(const CheckDefinition& check) {
   KV_RETURN_IF_ERROR(ValidateName("the check's id", check.id));
   const auto refuse = [&](std::string_view why) {
@@ -37,6 +39,10 @@ Result<void> ValidateCheck(const CheckDefinition& check) {
   const bool has_target = check.kind == CheckKind::kHttp || check.kind == CheckKind::kTcp;
   if (has_target == check.target.empty())
     return refuse(has_target ? "it has no target" : "its kind has no target");
+  // It becomes the head of a request, in which a line end would begin another header.
+  if (std::ranges::any_of(check.target, IsSpaceOrControl) ||
+      std::ranges::any_of(check.tls.server_name, IsSpaceOrControl))
+    return refuse("its target has a space or a control character");
   if ((check.kind == CheckKind::kExec) == check.command.empty())
     return refuse(check.command.empty() ? "it has no command" : "its kind has no command");
   const bool is_https = check.kind == CheckKind::kHttp && check.target.starts_with("https://");

@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/secret_variable.h"
+
 extern char** environ;
 
 namespace kvorum::sync {
@@ -187,6 +189,15 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   return pointers;
 }
 
+// The agent's environment without the passwords that it has itself.
+std::vector<char*> VariablesForChecks() {
+  std::vector<char*> variables;
+  for (char** each = environ; *each != nullptr; ++each)
+    if (!IsSecretVariable(*each)) variables.push_back(*each);
+  variables.push_back(nullptr);
+  return variables;
+}
+
 }  // namespace
 
 void BeginExecProbe(asio::io_context& io, const CheckDefinition& check, Prober::OnEnd on_end) {
@@ -194,12 +205,13 @@ void BeginExecProbe(asio::io_context& io, const CheckDefinition& check, Prober::
   if (pipe2(pipe.data(), O_CLOEXEC) != 0)
     return on_end({.output = WhyNotRun(check.command.front(), errno)});
   const std::vector<char*> arguments = Pointers(check.command);
+  const std::vector<char*> variables = VariablesForChecks();
   pid_t pid = 0;
   int error = 0;
   {
     const SpawnSettings settings(pipe[1]);
     error = posix_spawnp(&pid, arguments[0], &settings.actions, &settings.attributes,
-                         arguments.data(), environ);
+                         arguments.data(), variables.data());
   }
   close(pipe[1]);
   if (error != 0) {

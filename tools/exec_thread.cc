@@ -11,7 +11,7 @@ namespace kvorum::ctl {
 ExecThread::ExecThread(std::string command, const std::vector<std::string>& environment,
                        Reporter& reporter, ExecWork work)
     : command_({"/bin/sh", "-c", std::move(command)}),
-      environment_(environment),
+      environment_(WithoutSecrets(environment)),
       reporter_(reporter),
       work_(std::move(work)),
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}

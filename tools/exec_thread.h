@@ -40,6 +40,7 @@ class ExecThread {
   static constexpr std::chrono::seconds kLongestPause{30};
 
   // `command` is a line for the shell. A run that fails is a warning, and the next one follows.
+  // The password of kvorumctl's own environment is not passed on.
   ExecThread(std::string command, const std::vector<std::string>& environment, Reporter& reporter,
              ExecWork work);
   void Wake();

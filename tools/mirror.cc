@@ -158,7 +158,8 @@ long as there are any. Symbolic links are not followed.
 The shell command of --exec is run when files have changed, once for all changes that came while it
 ran, with KVORUM_MIRROR (the folder) and KVORUM_REVISION in its environment. A run that failed, or
 was cut off by a stop or a crash, is shown and run again: after a second, then after pauses of up to
-half a minute, and by the next start. Its output goes to the error stream.
+half a minute, and by the next start. Its output goes to the error stream. ETCDCTL_PASSWORD is not in
+its environment.
 )",
       .group = kSyncGroup,
       .flags = {{.name = "exec",

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/go_quote.h"
+#include "base/secret_variable.h"
 #include "proto/kv.pb.h"
 
 namespace kvorum::ctl {
@@ -152,6 +153,11 @@ std::expected<ProgramEnd, std::string> RunProgram(std::span<const std::string> c
   const int code = WEXITSTATUS(status);
   if (code == 0) return ProgramEnd{};
   return ProgramEnd{.code = code, .reason = "exit status " + std::to_string(code)};
+}
+
+std::vector<std::string> WithoutSecrets(std::vector<std::string> environment) {
+  std::erase_if(environment, [](const std::string& each) { return IsSecretVariable(each); });
+  return environment;
 }
 
 std::expected<void, std::string> RunForEvent(std::span<const std::string> command,

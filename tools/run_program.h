@@ -34,6 +34,10 @@ std::expected<ProgramEnd, std::string> RunProgram(std::span<const std::string> c
                                                   std::span<const std::string> environment,
                                                   const ProgramOptions& options = {});
 
+// The environment without the passwords that kvorumctl reads from it: for programs that run by
+// themselves, and have no need to speak to the store as we do.
+std::vector<std::string> WithoutSecrets(std::vector<std::string> environment);
+
 // Runs it with ETCD_WATCH_REVISION, _EVENT_TYPE, _KEY and _VALUE in the environment, the latter
 // three quoted as Go does. The error says why it could not run, or how it ended.
 std::expected<void, std::string> RunForEvent(std::span<const std::string> command,

@@ -428,6 +428,16 @@ CheckDefinition ExecCheck(const std::string& script) {
   return {.id = "run", .kind = CheckKind::kExec, .command = {"/bin/sh", "-c", script}};
 }
 
+TEST(SyncProber, AProgramHasNoPasswordOfTheAgents) {
+  for (const char* name : {"ETCDCTL_PASSWORD", "ETCDCTL_AUTH_JWT_TOKEN"}) setenv(name, "secret", 1);
+  setenv("ETCDCTL_USER", "me:secret", 1);
+  setenv("ETCDCTL_ENDPOINTS", "127.0.0.1:1", 1);
+  EXPECT_EQ(ProbeOnce(ExecCheck("env | grep ETCD")).output, "ETCDCTL_ENDPOINTS=127.0.0.1:1\n");
+  for (const char* name :
+       {"ETCDCTL_PASSWORD", "ETCDCTL_AUTH_JWT_TOKEN", "ETCDCTL_USER", "ETCDCTL_ENDPOINTS"})
+    unsetenv(name);
+}
+
 TEST(SyncProber, AnExitCodeDecides) {
   EXPECT_EQ(ProbeOnce(ExecCheck("echo out; echo err >&2")),
             (ProbeResult{.health = Health::kPassing, .output = "out\nerr\n"}));

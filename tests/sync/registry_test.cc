@@ -97,6 +97,18 @@ TEST(SyncRegistry, BadEntriesAreRefusedByName) {
                       .target = "http://x",
                       .tls = {.skip_verify = true}})),
             "entry a: check c: it has TLS options, and its target is not an https:// URL");
+  for (const char* target : {"http://x/\r\nCookie: 1", "http://x/\n", "http://x/ HTTP/1.1",
+                             "http://x\t/", "http://x/\x7f"}) {
+    EXPECT_EQ(why(with({.id = "c", .kind = CheckKind::kHttp, .target = target})),
+              "entry a: check c: its target has a space or a control character");
+  }
+  EXPECT_EQ(why(with({.id = "c", .kind = CheckKind::kTcp, .target = "127.0.0.1:1\n"})),
+            "entry a: check c: its target has a space or a control character");
+  EXPECT_EQ(why(with({.id = "c",
+                      .kind = CheckKind::kHttp,
+                      .target = "https://x",
+                      .tls = {.server_name = "a\nb"}})),
+            "entry a: check c: its target has a space or a control character");
   EXPECT_EQ(why(with({.id = "c", .kind = CheckKind::kExec})),
             "entry a: check c: it has no command");
   EXPECT_EQ(why(with({.id = "c", .interval = 1ms})),

@@ -230,6 +230,29 @@ TEST_F(ExecTest, WhatFailedIsDueAgainAfterPausesThatGrow) {
   EXPECT_GE(runs[3] - runs[2], std::chrono::seconds(4));
 }
 
+TEST_F(ExecTest, PasswordsOfTheEnvironmentStayHere) {
+  Reporter reporter(world_, {});
+  std::promise<void> ended;
+  bool is_due = true;
+  {
+    ExecThread thread(
+        "env | grep ETCD | sort > " + File("log"),
+        {"PATH=/usr/bin:/bin", "ETCDCTL_PASSWORD=p1", "ETCDCTL_USER=u:p2",
+         "ETCDCTL_AUTH_JWT_TOKEN=p3", "ETCDCTL_DEST_PASSWORD=p4", "ETCD_DISCOVERY_PASSWORD=p5",
+         "ETCDCTL_DEST_USER=name", "ETCDCTL_ENDPOINTS=127.0.0.1:2379"},
+        reporter,
+        {.next = [&]() -> std::optional<ExecRun> {
+           if (!std::exchange(is_due, false)) return std::nullopt;
+           return ExecRun{.about = "a"};
+         },
+         .ended = [&](bool) { ended.set_value(); },
+         .retry = [] {}});
+    thread.Wake();
+    ended.get_future().wait();
+  }
+  EXPECT_EQ(Log(), "ETCDCTL_DEST_USER=name\nETCDCTL_ENDPOINTS=127.0.0.1:2379\n");
+}
+
 TEST_F(ExecTest, AProgramThatDoesNotReadItsInputIsNotHeldUp) {
   const std::vector<std::string> command = {"/bin/sh", "-c", "exit 3"};
   const auto ended = RunProgram(command, {}, {.input = std::string(1 << 20, 'x')});
