@@ -147,6 +147,18 @@ struct PprofHttp::Session {
   std::int64_t begin_unix_ns = 0;
 };
 
+void PprofHttp::Serve(std::move_only_function<std::string()> make, rpc::HttpReply reply) {
+  if (waiting_.fetch_add(1) >= kMaxWaiting) {
+    waiting_.fetch_sub(1);
+    return reply.Send(Refusal(503, "too many requests wait"));
+  }
+  thread_.Post([this, make = std::move(make), reply = std::move(reply)]() mutable {
+    rpc::HttpResponse page = PlainText(make());
+    waiting_.fetch_sub(1);
+    reply.Send(std::move(page));
+  });
+}
+
 void PprofHttp::ServeProfile(const rpc::HttpRequest& request, rpc::HttpReply reply) {
   const std::chrono::seconds time = TimeOf(request);
   if (time > kLongest) return reply.Send(Refusal(400, "profile duration exceeds ten minutes"));
@@ -207,15 +219,14 @@ void PprofHttp::AddRoutes(rpc::HttpMux& mux) {
   });
   // These read files: not on an I/O loop.
   add("symbol", [this](const rpc::HttpRequest& request, rpc::HttpReply reply) {
-    thread_.Post([request, reply = std::move(reply)]() mutable {
-      reply.Send(PlainText(SymbolText(request)));
-    });
+    if (request.body.size() > kMaxSymbolsBytes)
+      return reply.Send(Refusal(413, "more addresses than are looked up"));
+    Serve([request] { return SymbolText(request); }, std::move(reply));
   });
-  add("heap", [this](const rpc::HttpRequest&, rpc::HttpReply reply) {
-    thread_.Post([reply = std::move(reply)]() mutable { reply.Send(PlainText(HeapText())); });
-  });
+  add("heap",
+      [this](const rpc::HttpRequest&, rpc::HttpReply reply) { Serve(HeapText, std::move(reply)); });
   add("threads", [this](const rpc::HttpRequest&, rpc::HttpReply reply) {
-    thread_.Post([reply = std::move(reply)]() mutable { reply.Send(PlainText(ThreadsText())); });
+    Serve(ThreadsText, std::move(reply));
   });
   mux.HandlePrefix(std::string(kRoot), [](const rpc::HttpRequest&, rpc::HttpReply reply) {
     reply.Send(Refusal(404, "Unknown profile"));

@@ -2,11 +2,14 @@
 // Go's pages means something here: cmdline, heap, threads, symbol.
 //
 // Profiles are made on a thread of their own, one at a time; another request meanwhile is refused.
+// Of the other pages kMaxWaiting requests wait for it at most.
 // Ownership: the arguments outlive it, and it outlives the routes.
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +22,8 @@ namespace kvorum::server {
 class PprofHttp {
  public:
   static constexpr std::chrono::seconds kLongest = std::chrono::minutes(10);
+  static constexpr std::size_t kMaxWaiting = 16;  // a body each, of at most kMaxSymbolsBytes
+  static constexpr std::size_t kMaxSymbolsBytes = std::size_t{128} << 10U;
 
   // `arguments` is the command line.
   explicit PprofHttp(const std::vector<std::string>& arguments) : arguments_(arguments) {}
@@ -27,11 +32,14 @@ class PprofHttp {
  private:
   struct Session;
 
+  // Makes the text on the thread, or refuses at once.
+  void Serve(std::move_only_function<std::string()> make, rpc::HttpReply reply);
   void ServeProfile(const rpc::HttpRequest& request, rpc::HttpReply reply);
   void GoOn(std::unique_ptr<Session> session);
 
   const std::vector<std::string>& arguments_;
   std::atomic<bool> is_profiling_{false};
+  std::atomic<std::size_t> waiting_{0};
   ThreadExecutor thread_{"pprof"};  // ends first
 };
 

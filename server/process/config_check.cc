@@ -23,15 +23,11 @@
 #include "server/process/discovery_client.h"
 #include "server/process/flag_table.h"
 #include "server/process/member_tls.h"
+#include "server/process/secret_flags.h"
 #include "server/process/settings_reader.h"
 
 namespace kvorum::server {
 namespace {
-
-// Values that nobody should read in a terminal or a log.
-bool IsSecret(std::string_view flag) {
-  return flag == "discovery-password" || flag == "discovery-user";  // user:password
-}
 
 class Checker {
  public:
@@ -77,7 +73,7 @@ class Checker {
   std::string ValueOf(const Flag& flag) const {
     const auto given = reading_.parsed.given.find(flag.name);
     const bool is_given = given != reading_.parsed.given.end();
-    if (is_given && IsSecret(flag.name)) return "***";
+    if (is_given && IsSecretFlag(flag.name)) return std::string(kHiddenValue);
     if (flag.name == "data-dir") return options_.data_dir;
     if (flag.name == "initial-cluster")
       return FindsCluster() ? "" : options_.EffectiveInitialCluster();

@@ -45,6 +45,7 @@
 #include "server/process/process_threads.h"
 #include "server/process/publication.h"
 #include "server/process/removal.h"
+#include "server/process/secret_flags.h"
 #include "server/process/services.h"
 #include "server/process/supervision.h"
 #include "server/process/version_monitor.h"
@@ -78,12 +79,12 @@ constexpr Duration kLastSpansLimit = std::chrono::seconds(10);
   std::_Exit(1);
 }
 
-// The arguments of this process, the program first.
+// The arguments of this process, the program first, as its debugging pages show them.
 std::vector<std::string> CommandLine() {
   std::ifstream file("/proc/self/cmdline");
   std::vector<std::string> arguments;
   for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
-  return arguments;
+  return WithoutSecrets(std::move(arguments));
 }
 
 }  // namespace

@@ -223,6 +223,36 @@ class PprofTest(unittest.TestCase):
             self.assertEqual(self.fetch(member, "block")[::2], (404, b"Unknown profile\n"))
             self.assertEqual(self.fetch(member, "symbol", "POST", "0x1+nonsense++0x2")[2], b"num_symbols: 1\n")
 
+    def test_no_password_is_shown(self):
+        with server.Server("--enable-pprof", "--discovery-password=secret1", "--discovery-user", "me:secret2") as member:
+            member.start()
+            connection = http.client.HTTPConnection("127.0.0.1", member.port, timeout=60)
+            self.addCleanup(connection.close)
+            connection.request("GET", "/debug/vars")
+            for page in (connection.getresponse().read(), self.fetch(member, "cmdline")[2]):
+                self.assertNotIn(b"secret", page)
+                self.assertIn(b"--discovery-password=***", page)
+                self.assertIn(b"--enable-pprof", page)
+
+    def test_the_pages_that_wait_have_a_bound(self):
+        with server.Server("--enable-pprof") as member:
+            member.start()
+            profile = threading.Thread(target=lambda: self.fetch(member, "profile?seconds=1"))
+            profile.start()
+            statuses = []
+            def ask():
+                for _ in range(5):
+                    statuses.append(self.fetch(member, "symbol", "POST", "+".join(["0x1"] * 20_000))[0])
+            threads = [threading.Thread(target=ask) for _ in range(40)]
+            for thread in threads:
+                thread.start()
+            for thread in threads + [profile]:
+                thread.join()
+            self.assertEqual(set(statuses) - {200, 503}, set())
+            self.assertIn(200, statuses)
+            self.assertEqual(self.fetch(member, "symbol", "POST", "0" * 200_000)[0], 413)
+            self.assertEqual(self.fetch(member, "heap")[0], 200)
+
     def test_nothing_of_it_is_there_unless_it_is_asked_for(self):
         with server.Server() as member:
             member.start()
