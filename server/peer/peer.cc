@@ -22,7 +22,9 @@ Peer::Peer(PeerLinks& links, raft::MemberId id, std::vector<Url> urls, Hooks hoo
       hooks_(std::move(hooks)),
       urls_(std::move(urls)),
       pipeline_(links, id, urls_,
-                {.on_lost = [this] { Lost(0); }, .on_written = [this] { is_losing_ = false; }}),
+                {.on_lost = [this] { Lost(0); },
+                 .on_written = [this] { is_losing_ = false; },
+                 .is_member = [this] { return is_member_; }}),
       requests_(links, urls_, links.metrics[id].waiting_requests) {
   for (const StreamKind kind : kKinds) {
     writers_[static_cast<std::size_t>(kind)] = std::make_unique<StreamWriter>(

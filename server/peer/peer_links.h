@@ -83,6 +83,8 @@ struct PeerLinks {
   // Called when a member says that we were removed from the cluster.
   std::function<void()> on_removed{};
   PeerCounters counters{};
+  // Lines about senders that are not members, whose ids anybody can invent.
+  LogLimit stranger_failures{};
   PeerMetrics metrics{};
 };
 

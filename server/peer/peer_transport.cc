@@ -22,6 +22,7 @@ namespace {
 // Senders that are not members as far as we know, whose URLs are kept to answer them.
 constexpr std::size_t kMaxRemotes = 16;
 constexpr std::size_t kMaxRefused = 64;
+constexpr std::size_t kMaxLoggedUrls = 200;  // bytes of a stranger's
 // Messages that Send handed over and the loop has not processed yet.
 constexpr std::size_t kMaxOutbox = 65'536;
 constexpr std::size_t kMaxPlainBodyBytes = std::size_t{64} << 10;
@@ -95,6 +96,9 @@ struct PeerTransport::Impl {
   std::vector<raft::MemberId> remotes;          // the peers that are not members; oldest first
   std::map<raft::MemberId, LogLimit> refusals;  // by sender
   LogLimit unknown;
+  // Anybody can invent ids of senders: these lines come once a minute for all of them.
+  LogLimit heard_strangers;
+  LogLimit dropped_strangers;
   bool said_removed = false;
 
   struct Outbox {
@@ -175,10 +179,15 @@ void PeerTransport::Impl::UseMembers(std::shared_ptr<const MembershipView> next)
 }
 
 void PeerTransport::Impl::DropPeer(raft::MemberId id) {
-  KV_INFO("dropped a peer", {"peer", IdText(id)});
+  const Peer* const peer = FindPeer(id);
+  if ((peer != nullptr && peer->is_member()) || dropped_strangers.Allows(loop.clock().Now()))
+    KV_INFO("dropped a peer", {"peer", IdText(id)},
+            {"strangers-dropped-so-far", dropped_strangers.count()});
   std::erase(remotes, id);
   peers.erase(id);
   SetActive(id, false);
+  std::lock_guard lock(seen_mutex);
+  round_trips.erase(id);
 }
 
 // A sender that is not known as a member may be one that we have not heard of yet: it is answered.
@@ -190,8 +199,10 @@ void PeerTransport::Impl::Remember(raft::MemberId id, std::string_view peer_urls
   auto urls = ParseUrls(peer_urls);
   if (!urls.has_value()) return;
   if (remotes.size() >= kMaxRemotes) DropPeer(remotes.front());
-  KV_INFO("heard of a peer that is not known as a member", {"peer", IdText(id)},
-          {"urls", peer_urls});
+  if (heard_strangers.Allows(loop.clock().Now()))
+    KV_INFO("heard of a peer that is not known as a member", {"peer", IdText(id)},
+            {"urls", peer_urls.substr(0, kMaxLoggedUrls)},
+            {"heard-so-far", heard_strangers.count()});
   peers[id] = MakePeer(id, *std::move(urls));
   remotes.push_back(id);
 }

@@ -60,11 +60,12 @@ void Pipeline::Post(HttpClient& client, const raft::Message& message) {
         const bool was_answered = answer.has_value();
         if (was_answered && SaysRemoved(answer->head, answer->body, links_.identity.cluster_id))
           links_.on_removed();
-        if (failures_.Allows(links_.loop.clock().Now())) {
+        LogLimit& failures = hooks_.is_member() ? failures_ : links_.stranger_failures;
+        if (failures.Allows(links_.loop.clock().Now())) {
           KV_WARN("cannot post a message to a peer", {"peer", IdText(peer_)}, {"url", text},
                   {"error", was_answered ? "status " + std::to_string(answer->head.status)
                                          : answer.error().message},
-                  {"failures-so-far", failures_.count()});
+                  {"failures-so-far", failures.count()});
         }
         hooks_.on_lost();
         Next();

@@ -19,6 +19,7 @@ class Pipeline {
   struct Hooks {
     std::function<void()> on_lost;
     std::function<void()> on_written;
+    std::function<bool()> is_member;  // false: a stranger, whose failures share a line a minute
   };
 
   Pipeline(PeerLinks& links, raft::MemberId peer, PeerUrls& urls, Hooks hooks);

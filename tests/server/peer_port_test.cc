@@ -12,6 +12,7 @@
 
 #include "server/messages/internal_request.h"
 #include "server/peer/stream_codec.h"
+#include "tests/server/log_file.h"
 #include "tests/server/peer_fixture.h"
 #include "tests/server/request_bodies.h"
 
@@ -365,6 +366,28 @@ TEST_F(PeerPortTest, AFloodFromStrangersIsRefusedWithoutGrowth) {
         "404 error sender not found");
   }
   ExpectServes();
+}
+
+TEST_F(PeerPortTest, InventedPeersFillNoLog) {
+  const LogFile log;
+  Start();
+  for (raft::MemberId from = 100; from < 400; ++from) {
+    const std::string body =
+        raft::Encode(Message{.type = MessageType::kVote, .to = 1, .from = from, .term = 5});
+    EXPECT_EQ(
+        Answer(
+            RequestHead(
+                {.member_id = from, .cluster_id = kTestCluster, .peer_urls = "http://127.0.0.1:1"},
+                "POST", "x", "/raft", "Content-Length: " + std::to_string(body.size()) + "\r\n") +
+            body),
+        "204");
+    EXPECT_TRUE(peer_.receiver().Until([&] { return !peer_.receiver().messages.empty(); }));
+    peer_.transport().Send({{.type = MessageType::kVoteResp, .to = from, .from = 1, .term = 5}});
+  }
+  ExpectServes();
+  EXPECT_EQ(log.LinesWith("heard of a peer").size(), 1U);
+  EXPECT_LE(log.LinesWith("dropped a peer").size(), 1U);
+  EXPECT_LE(log.LinesWith("cannot post a message to a peer").size(), 1U);
 }
 
 TEST_F(PeerPortTest, OneWhoIsNoMemberYetIsHeardAsLeaderOrCandidateOnly) {
