@@ -83,7 +83,7 @@ bool GatewayCall::AwaitValue() {
 
 void GatewayCall::TakeInput(Result<std::string> bytes) {
   reading_ = false;
-  if (!bytes.has_value()) return;  // the client has left
+  if (!bytes.has_value()) return StopTimer();  // the client has left
   if (bytes->empty()) {
     values_->End();
   } else {
@@ -125,8 +125,12 @@ void GatewayCall::OnTimer() {
   Refuse(rpc::DeadlineError());
 }
 
+void GatewayCall::StopTimer() {
+  if (request_.loop != nullptr && armed()) request_.loop->Disarm(*this);
+}
+
 void GatewayCall::Refuse(const Error& error) {
-  if (request_.loop != nullptr) request_.loop->Disarm(*this);
+  StopTimer();
   reply_.Send(ErrorResponse(error));
 }
 
@@ -157,7 +161,7 @@ void GatewayCall::OnStart() {
 }
 
 void GatewayCall::OnOutcome(const Error& status) {
-  if (request_.loop != nullptr) request_.loop->Disarm(*this);
+  StopTimer();
   context_->Done();
   const rpc::Router& router = parts_.router();
   if (!router.end_hook()) return;

@@ -44,7 +44,8 @@ class GatewayCall : public rpc::Timer, public std::enable_shared_from_this<Gatew
   // `method`: the route's.
   GatewayCall(const GatewayParts& parts, const Route& route, const rpc::Router::Method& method,
               rpc::HttpRequest request, rpc::HttpReply reply);
-  ~GatewayCall() override = default;
+  // On its loop: the call lives on whatever waits for it, of which the loop's timer is none.
+  ~GatewayCall() override { StopTimer(); }
   GatewayCall(const GatewayCall&) = delete;
   GatewayCall& operator=(const GatewayCall&) = delete;
 
@@ -98,6 +99,7 @@ class GatewayCall : public rpc::Timer, public std::enable_shared_from_this<Gatew
 
  private:
   void OnTimer() override;
+  void StopTimer();
   void CountInStream(std::uint64_t received, std::uint64_t sent) const {
     if (method_.info.kind != rpc::MethodKind::kUnary)
       parts_.router().CountMessages(method_.info, received, sent);

@@ -1,7 +1,12 @@
 // Streaming calls of the gateway over a small member.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
+#include <memory>
+
 #include "base/api_errors.h"
+#include "rpc/loop.h"
 #include "server/services/snapshot_stream.h"
 #include "tests/gateway/gateway_fixture.h"
 
@@ -214,6 +219,28 @@ TEST_F(GatewayTest, AClientThatLeavesBeforeItsMessageHasCalledNothing) {
   body->Send(Fail(Code::kCanceled, "left"));
   ASSERT_TRUE(served_.lanes().RunUntil([&] { return answer->ended; }));
   EXPECT_EQ(answer->head->status, 500u) << "dropped";
+}
+
+TEST_F(GatewayTest, ACallThatEndsBeforeItBeganLeavesNoTimer) {
+  rpc::Loop loop(0, "io");
+  loop.Start();
+  std::promise<void> left;
+  loop.Post([&] {
+    const auto body = std::make_shared<SentOn>(loop);
+    rpc::HttpRequest request = PostOpen("/v3/kv/deleterange", body);
+    request.loop = &loop;
+    request.headers.push_back({"Grpc-Timeout", "50m"});
+    mux_.Serve(std::move(request), rpc::HttpReply(std::make_shared<KeptAnswer>(loop)));
+    ASSERT_TRUE(body->is_read());
+    body->Send(Fail(Code::kCanceled, "left"));
+    loop.Post([&] { left.set_value(); });
+  });
+  left.get_future().wait();
+  // The deadline comes to nobody.
+  std::promise<void> later;
+  loop.PostAt(SystemClock().Now() + std::chrono::milliseconds(150), [&] { later.set_value(); });
+  later.get_future().wait();
+  loop.Stop();
 }
 
 }  // namespace
