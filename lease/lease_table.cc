@@ -76,10 +76,15 @@ void LeaseTable::Attach(std::string_view key, LeaseId id) {
   ++attached_keys_;
 }
 
-LeaseId LeaseTable::LeaseOf(std::string_view key) const {
+const AttachedKey* LeaseTable::FindKey(std::string_view key) const {
   const Keys& part = keys_[PartOf(HashKey{}(key))];
   const auto found = part.find(key);
-  return found == part.end() ? kNoLease : found->second.lease->record.id;
+  return found == part.end() ? nullptr : &found->second;
+}
+
+LeaseId LeaseTable::LeaseOf(std::string_view key) const {
+  const AttachedKey* const attached = FindKey(key);
+  return attached == nullptr ? kNoLease : attached->lease->record.id;
 }
 
 std::vector<std::string> LeaseTable::KeysOf(const Lease& lease) {

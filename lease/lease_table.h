@@ -61,6 +61,8 @@ class LeaseTable {
   // Attaches the key to this lease and detaches it from any other; kNoLease, or an id that does not
   // exist, only detaches it.
   void Attach(std::string_view key, LeaseId id);
+  // nullptr if it is attached to none.
+  const AttachedKey* FindKey(std::string_view key) const;
   // kNoLease if it is attached to none.
   LeaseId LeaseOf(std::string_view key) const;
   // Sorted, which is the order in which a revocation deletes them on every member.

@@ -1,6 +1,5 @@
 #include "server/call/access.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -41,7 +40,7 @@ Access::Access(const Parts& parts)
     : parts_(parts),
       per_loop_(parts.loops == 0 ? nullptr : std::make_unique<PerLoop[]>(parts.loops)),
       lease_keys_([leases = parts.leases](lease::LeaseId id, const VisitKey& visit) {
-        return std::ranges::all_of(leases->CopyKeysOf(id), visit);
+        return leases->VisitKeysOf(id, visit);
       }) {}
 
 Access::~Access() = default;

@@ -132,7 +132,11 @@ void LeaseAccess::TimeToLiveHere(rpc::Loop* loop, LeaseTimeToLiveRequest request
                                    const Result<void>& confirmed) mutable {
     if (!confirmed.has_value()) return callback(std::unexpected(confirmed.error()));
     Task look_up = [this, request, callback = std::move(callback)]() mutable {
-      LookUpTimes(request, std::move(callback));
+      if (!request.keys) return LookUpTimes(request, std::move(callback));
+      // Copying and sorting a million of them takes a while, and so does checking them.
+      context_.executors.readers->Post([this, request, callback = std::move(callback)]() mutable {
+        LookUpTimes(request, std::move(callback));
+      });
     };
     switch (asked) {
       case Asked::kByClient:

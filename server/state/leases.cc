@@ -177,16 +177,43 @@ Result<std::optional<LeaseTimes>> Leases::TimeToLive(lease::LeaseId id, bool key
     const auto left = lessor_.TimeToLive(id, clock_.Now());
     if (!left.has_value()) return std::nullopt;
     times = {.ttl_s = left->ttl_s, .granted_s = left->granted_s, .keys = {}};
-    if (keys) times.keys = lease::LeaseTable::CopyKeys(*lessor_.table().Find(id));
   }
+  if (!keys) return times;
+  VisitKeysOf(id, [&](std::string_view key) {
+    times.keys.emplace_back(key);
+    return true;
+  });
   std::ranges::sort(times.keys);
+  times.keys.erase(std::ranges::unique(times.keys).begin(), times.keys.end());
   return times;
 }
 
-std::vector<std::string> Leases::CopyKeysOf(lease::LeaseId id) const {
-  std::lock_guard lock(mutex_);
-  const lease::Lease* const found = lessor_.table().Find(id);
-  return found == nullptr ? std::vector<std::string>() : lease::LeaseTable::CopyKeys(*found);
+// A part ends with a key, from which the next one goes on; if that has left the lease meanwhile,
+// all are visited again. Where that happens over and over, they are copied at once.
+bool Leases::VisitKeysOf(lease::LeaseId id,
+                         const std::function<bool(std::string_view)>& visit) const {
+  constexpr int kBeginnings = 4;
+  std::vector<std::string> part;
+  for (int begun = 0;;) {
+    bool is_whole = false;
+    {
+      std::lock_guard lock(mutex_);
+      const lease::LeaseTable& table = lessor_.table();
+      const lease::Lease* const found = table.Find(id);
+      if (found == nullptr) return true;
+      const lease::AttachedKey* last = part.empty() ? nullptr : table.FindKey(part.back());
+      if (last != nullptr && last->lease != found) last = nullptr;
+      if (last == nullptr) ++begun;
+      const lease::AttachedKey* next = last == nullptr ? found->first_key : last->next;
+      is_whole = begun > kBeginnings;
+      const std::size_t most = is_whole ? found->keys : kKeysAtOnce;
+      part.clear();
+      for (; next != nullptr && part.size() < most; next = next->next) part.push_back(*next->key);
+    }
+    if (part.empty()) return true;
+    if (!std::ranges::all_of(part, visit)) return false;
+    if (is_whole) return true;
+  }
 }
 
 std::vector<lease::LeaseId> Leases::List() const {

@@ -2,13 +2,14 @@
 //
 // The table (leases and their keys) is changed by the apply executor only, which reads it without
 // the lock; deadlines are read and moved by any thread, under it. The lock is a leaf, held for less
-// than a microsecond; by List for a 256th of the leases at a time, by TimeToLive for the keys of
-// its lease, by Promote for all leases. Errors are the API's.
+// than a microsecond; by List for a 256th of the leases at a time, by VisitKeysOf and TimeToLive
+// for kKeysAtOnce keys at a time, by Promote for all leases. Errors are the API's.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -84,10 +85,14 @@ class Leases final : public mvcc::LeaseChecker, public mvcc::LeaseAttachments {
   // for long.
   lease::Lessor::Renewed Renew(lease::LeaseId id, Task settled);
 
-  // nullopt if there is no such lease. kErrLeaderChanged if this member is not primary.
+  // nullopt if there is no such lease. kErrLeaderChanged if this member is not primary. The keys
+  // are not of one moment, as VisitKeysOf has them; O(n log n) with them.
   Result<std::optional<LeaseTimes>> TimeToLive(lease::LeaseId id, bool keys) const;
-  // The keys of a lease as this member knows them; none without such a lease.
-  std::vector<std::string> CopyKeysOf(lease::LeaseId id) const;
+  // Visits the keys of a lease as this member knows them, without the lock, until `visit` returns
+  // false; returns whether it visited all. None without such a lease. Each key that is attached all
+  // the time is visited; one that comes or goes meanwhile may be, and any may be twice.
+  static constexpr std::size_t kKeysAtOnce = 128;
+  bool VisitKeysOf(lease::LeaseId id, const std::function<bool(std::string_view)>& visit) const;
   // In order of expiry; by id if this member is not primary. O(n log n). Not of one moment: it may
   // contain some of the leases granted and revoked meanwhile.
   std::vector<lease::LeaseId> List() const;

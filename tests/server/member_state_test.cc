@@ -114,7 +114,12 @@ class MemberStateTest : public ::testing::Test {
     EXPECT_THAT(state_->alarms().List(),
                 ElementsAre(Alarm{.member = raft::MemberId{number}, .type = AlarmType::kNoSpace}));
     EXPECT_THAT(state_->leases().List(), ElementsAre(id));
-    EXPECT_THAT(state_->leases().CopyKeysOf(id), ElementsAre("key" + std::to_string(number)));
+    std::vector<std::string> keys;
+    EXPECT_TRUE(state_->leases().VisitKeysOf(id, [&](std::string_view key) {
+      keys.emplace_back(key);
+      return true;
+    }));
+    EXPECT_THAT(keys, ElementsAre("key" + std::to_string(number)));
     // By the view's number: the newest state may be ahead of what the store shows.
     const auto read = state_->store().Read();
     ASSERT_TRUE(read.has_value());
