@@ -39,6 +39,7 @@ inline constexpr std::uint16_t kClassIn = 1;
 struct Edns {
   std::uint16_t udp_bytes = 0;
   std::uint8_t version = 0;
+  std::string cookie = {};  // the option's data, of a length that it may have; empty: none
 };
 
 // A message with one question.
@@ -77,6 +78,7 @@ struct Reply {
   std::vector<Record> answers = {};
   std::vector<Record> authority = {};
   std::vector<Record> additional = {};
+  std::string cookie = {};  // the option's data, for a query with EDNS; empty: none
 };
 
 }  // namespace kvorum::dns

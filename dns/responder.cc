@@ -127,6 +127,11 @@ std::string WriteWithin(std::size_t most_bytes, const Query& query, Reply reply,
   reply.additional.clear();
   packet = WriteReply(query, reply);
   if (packet.size() <= most_bytes) return packet;
+  // An absence is one without the zone's record too, which tells for how long.
+  if (reply.answers.empty()) {
+    reply.authority.clear();
+    return WriteReply(query, reply);
+  }
   reply.is_truncated = transport == Transport::kUdp;
   const std::vector<Record> answers = std::exchange(reply.answers, {});
   std::size_t fitting = 0;
@@ -142,7 +147,7 @@ std::string WriteWithin(std::size_t most_bytes, const Query& query, Reply reply,
 
 }  // namespace
 
-std::string Responder::Answer(std::string_view packet, Transport transport) {
+std::string Responder::Answer(std::string_view packet, Transport transport, const Asker& asker) {
   const auto query = ReadQuery(packet);
   if (!query) {
     const std::string& refusal = query.error();
@@ -150,10 +155,16 @@ std::string Responder::Answer(std::string_view packet, Transport transport) {
       Count(std::nullopt, static_cast<Rcode>(static_cast<unsigned>(refusal[3]) & 0xfU), refusal);
     return refusal;
   }
-  const std::size_t most_bytes = MostBytes(*query, transport);
+  const std::string_view cookie = query->edns ? query->edns->cookie : std::string_view();
+  const bool is_proven = transport == Transport::kTcp || asker.is_local ||
+                         cookies_.Accepts(cookie, asker.address, asker.unix_s);
+  std::size_t most_bytes = MostBytes(*query, transport);
+  if (!is_proven) most_bytes = std::min(most_bytes, kMostTimesTheQuestion * packet.size());
   // One more than can fit, so that what is cut is seen to be.
   const std::size_t most_answers = std::min(kMaxAnswers, most_bytes / kLeastRecordBytes + 1);
   Reply reply = ReplyTo(*query, most_answers);
+  if (!cookie.empty())
+    reply.cookie = cookies_.Make(cookie.substr(0, kClientCookieBytes), asker.address, asker.unix_s);
   const Rcode rcode = reply.rcode;
   std::string packet_of_reply = WriteWithin(most_bytes, *query, std::move(reply), transport);
   Count(query->type, rcode, packet_of_reply);

@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "base/rng.h"
+#include "dns/cookie.h"
 #include "dns/counts.h"
 #include "dns/directory.h"
 #include "dns/message.h"
@@ -28,18 +29,32 @@ namespace kvorum::dns {
 
 enum class Transport : std::uint8_t { kUdp, kTcp };
 
+// Whoever asks over UDP, as far as his packets tell.
+struct Asker {
+  std::string_view address = {};  // in network order
+  // This machine itself, whose packets nobody else can send: there is nobody to flood.
+  bool is_local = true;
+  std::uint32_t unix_s = 0;  // now
+};
+
+// An answer over UDP has at most so many times the bytes of its question, unless the asker is local
+// or shows a cookie of ours: its address may be a victim's. The rest is to be asked for over TCP.
+inline constexpr std::size_t kMostTimesTheQuestion = 3;
+
 // A reply names so many instances at most, chosen at random.
 inline constexpr std::size_t kMaxAnswers = 256;
 
 class Responder {
  public:
-  // Null: nothing is counted.
-  Responder(const Directory& directory, std::uint64_t seed, Counts* counts = nullptr)
-      : directory_(directory), counts_(counts), rng_(seed) {}
+  // Null: nothing is counted. The secret is the cookies'.
+  Responder(const Directory& directory, std::uint64_t seed, Counts* counts = nullptr,
+            const Cookies::Secret& secret = {})
+      : directory_(directory), cookies_(secret), counts_(counts), rng_(seed) {}
 
   // Empty: the packet gets no answer. Over UDP it has 512 bytes at most, or as many as the query
-  // takes up to kEdnsBytes (wire.h), over TCP 65,535.
-  std::string Answer(std::string_view packet, Transport transport);
+  // takes up to kEdnsBytes (wire.h), or less (kMostTimesTheQuestion), over TCP 65,535. A query with
+  // a cookie gets one.
+  std::string Answer(std::string_view packet, Transport transport, const Asker& asker = {});
 
  private:
   Reply ReplyTo(const Query& query, std::size_t most_answers);
@@ -49,6 +64,7 @@ class Responder {
   void Count(std::optional<std::uint16_t> type, Rcode rcode, std::string_view reply) const;
 
   const Directory& directory_;
+  const Cookies cookies_;
   Counts* const counts_;
   Rng rng_;
 };

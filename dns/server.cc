@@ -1,6 +1,7 @@
 #include "dns/server.h"
 
 #include <array>
+#include <bit>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -11,6 +12,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -96,6 +98,52 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string text_;
 };
 
+std::string BytesOf(const asio::ip::address& address) {
+  const auto text = [](const auto& bytes) {
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  return address.is_v4() ? text(address.to_v4().to_bytes()) : text(address.to_v6().to_bytes());
+}
+
+Cookies::Secret NewSecret() {
+  return std::bit_cast<Cookies::Secret>(std::array{EntropySeed(), EntropySeed()});
+}
+
+// The part of an address that one host has.
+std::string_view HostOf(std::string_view address) {
+  return address.size() > kNetworkBytes ? address.substr(0, kNetworkBytes) : address;
+}
+
+// The connections that there are, together and of each host.
+class Places {
+ public:
+  explicit Places(const ServerLimits& limits) : limits_(limits) {}
+
+  // Null: there is none for this host. What is returned gives the place up at its end.
+  std::shared_ptr<void> Take(const tcp::socket& socket) {
+    error_code gone;
+    const auto endpoint = socket.remote_endpoint(gone);
+    if (gone || taken_ >= limits_.connections) return nullptr;
+    const std::string host(HostOf(BytesOf(endpoint.address())));
+    int& of_host = by_host_[host];
+    if (of_host >= limits_.connections_per_host) return nullptr;
+    ++of_host;
+    ++taken_;
+    return {this, [host](void* places) { static_cast<Places*>(places)->GiveUp(host); }};
+  }
+
+ private:
+  void GiveUp(const std::string& host) {
+    --taken_;
+    const auto of_host = by_host_.find(host);
+    if (--of_host->second == 0) by_host_.erase(of_host);
+  }
+
+  const ServerLimits& limits_;
+  int taken_ = 0;
+  std::map<std::string, int> by_host_;  // none is zero
+};
+
 Result<tcp::endpoint> ParseAddress(const std::string& text) {
   const auto refuse = [&] {
     return Fail(Code::kInvalidArgument,
@@ -122,8 +170,9 @@ class Server::Sockets {
   Sockets(const Directory& directory, const ServerLimits& limits, sync::Metrics* metrics)
       : limits_(limits),
         counts_(metrics),
-        responder_(directory, EntropySeed(), &counts_),
+        responder_(directory, EntropySeed(), &counts_, NewSecret()),
         rate_(limits.questions_per_second, EntropySeed()),
+        places_(limits_),
         tcp_(io_),
         udp_(io_),
         pause_(io_) {}
@@ -177,19 +226,15 @@ class Server::Sockets {
                               Receive();
                             });
   }
-  bool MayAsk() {
-    const auto address = sender_.address();
-    const TimePoint now = SystemClock().Now();
-    if (address.is_v4()) {
-      const auto bytes = address.to_v4().to_bytes();
-      return rate_.Take({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, now);
-    }
-    const auto bytes = address.to_v6().to_bytes();
-    return rate_.Take({reinterpret_cast<const char*>(bytes.data()), kNetworkBytes}, now);
-  }
   void AnswerPacket(std::string_view packet) {
-    if (!MayAsk()) return counts_.DroppedForRate();
-    const std::string answer = responder_.Answer(packet, Transport::kUdp);
+    const std::string address = BytesOf(sender_.address());
+    if (!rate_.Take(HostOf(address), SystemClock().Now())) return counts_.DroppedForRate();
+    const bool is_local = limits_.knows_this_machine && sender_.address().is_loopback();
+    const std::string answer =
+        responder_.Answer(packet, Transport::kUdp,
+                          {.address = address,
+                           .is_local = is_local,
+                           .unix_s = static_cast<std::uint32_t>(SystemClock().WallSeconds())});
     if (answer.empty()) return;
     error_code lost;
     udp_.send_to(asio::buffer(answer), sender_, 0, lost);
@@ -199,8 +244,8 @@ class Server::Sockets {
     tcp_.async_accept([this](const error_code& error, tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;
       if (error) return AcceptLater();
-      if (connections_.use_count() <= limits_.connections) {
-        std::make_shared<Connection>(std::move(socket), responder_, limits_, connections_)
+      if (auto place = places_.Take(socket)) {
+        std::make_shared<Connection>(std::move(socket), responder_, limits_, std::move(place))
             ->ReadQuestion();
       } else {
         counts_.DroppedForConnections();
@@ -220,7 +265,7 @@ class Server::Sockets {
   Counts counts_;
   Responder responder_;
   RateBound rate_;
-  const std::shared_ptr<void> connections_ = std::make_shared<int>();  // counted, a share for each
+  Places places_;
   asio::io_context io_;
   tcp::acceptor tcp_;
   udp::socket udp_;

@@ -19,10 +19,13 @@ namespace kvorum::dns {
 
 struct ServerLimits {
   int connections = 64;
+  int connections_per_host = 16;                // of an address, or of one network of IPv6 (/64)
   int questions = 100;                          // of a connection
   Duration patience = std::chrono::seconds(5);  // for a question and its answer
   // Over UDP, of one address, or of one network of IPv6 (/64); 0: as many as come.
   std::uint32_t questions_per_second = 5'000;
+  // Questions from this machine need no cookie for a large answer (responder.h).
+  bool knows_this_machine = true;
 };
 
 class Server {

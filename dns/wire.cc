@@ -10,12 +10,15 @@
 #include <utility>
 
 #include "base/check.h"
+#include "dns/cookie.h"
 
 namespace kvorum::dns {
 namespace {
 
 constexpr std::size_t kHeaderBytes = 12;
 constexpr std::size_t kMaxNameBytes = 255;
+constexpr std::size_t kOptBytes = 11;  // a root's name, type, class, TTL, the data's length
+constexpr std::uint16_t kCookieOption = 10;
 constexpr std::uint8_t kResponseBit = 0x80;
 constexpr std::uint8_t kRecursionBit = 0x01;
 constexpr std::uint8_t kOpcodeMask = 0x78;
@@ -64,11 +67,30 @@ bool HasQueryForm(std::string_view packet) {
   const auto end = QuestionEnd(packet);
   if (!end) return false;
   if (additional == 0) return *end == packet.size();
-  constexpr std::size_t kOptBytes = 11;  // a root's name, type, class, TTL, the data's length
   if (packet.size() - *end < kOptBytes || Byte(packet, *end) != 0 ||
       Number(packet, *end + 1) != kTypeOpt)
     return false;
   return *end + kOptBytes + Number(packet, *end + 9) == packet.size();
+}
+
+// The data of the cookie among the options of a packet that HasQueryForm; nothing: it has a length
+// that no cookie has. Empty: there is none.
+std::optional<std::string> CookieOf(std::string_view packet) {
+  std::string_view options = packet.substr(*QuestionEnd(packet) + kOptBytes);
+  constexpr std::size_t kHeadBytes = 4;
+  while (options.size() >= kHeadBytes) {
+    const std::size_t size = Number(options, 2);
+    if (options.size() - kHeadBytes < size) break;
+    const std::string_view data = options.substr(kHeadBytes, size);
+    if (Number(options, 0) == kCookieOption) {
+      const bool is_whole = size >= kClientCookieBytes + kLeastServerCookieBytes &&
+                            size <= kClientCookieBytes + kMostServerCookieBytes;
+      if (size != kClientCookieBytes && !is_whole) return std::nullopt;
+      return std::string(data);
+    }
+    options.remove_prefix(kHeadBytes + size);
+  }
+  return std::string();
 }
 
 Name LabelsOf(const ldns_rdf& dname) {
@@ -162,6 +184,20 @@ void SetHeader(ldns_pkt* packet, const Query& query, const Reply& reply) {
   ldns_pkt_set_edns_extended_rcode(packet, rcode >> 4U);
 }
 
+void Append16(std::size_t number, std::string& bytes) {
+  bytes += static_cast<char>(number >> 8U);
+  bytes += static_cast<char>(number);
+}
+
+// The record of EDNS is a message's last, and had no data.
+void AppendCookie(const std::string& cookie, std::string& packet) {
+  packet.resize(packet.size() - 2);
+  Append16(4 + cookie.size(), packet);
+  Append16(kCookieOption, packet);
+  Append16(cookie.size(), packet);
+  packet += cookie;
+}
+
 }  // namespace
 
 std::uint16_t TypeOf(const Data& data) {
@@ -194,9 +230,13 @@ std::expected<Query, std::string> ReadQuery(std::string_view packet) {
               .type = static_cast<std::uint16_t>(ldns_rr_get_type(question)),
               .klass = static_cast<std::uint16_t>(ldns_rr_get_class(question)),
               .edns = {}};
-  if (Number(packet, 10) == 1)
+  if (Number(packet, 10) == 1) {
+    auto cookie = CookieOf(packet);
+    if (!cookie) return format_error();
     query.edns = Edns{.udp_bytes = ldns_pkt_edns_udp_size(parsed.get()),
-                      .version = ldns_pkt_edns_version(parsed.get())};
+                      .version = ldns_pkt_edns_version(parsed.get()),
+                      .cookie = *std::move(cookie)};
+  }
   return query;
 }
 
@@ -213,7 +253,9 @@ std::string WriteReply(const Query& query, const Reply& reply) {
   const std::unique_ptr<std::uint8_t, decltype([](std::uint8_t* held) { LDNS_FREE(held); })> owner(
       bytes);
   KV_CHECK(status == LDNS_STATUS_OK, "a DNS reply cannot be written");
-  return {reinterpret_cast<const char*>(bytes), size};
+  std::string text(reinterpret_cast<const char*>(bytes), size);
+  if (query.edns && !reply.cookie.empty()) AppendCookie(reply.cookie, text);
+  return text;
 }
 
 }  // namespace kvorum::dns

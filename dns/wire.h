@@ -2,7 +2,7 @@
 //
 // Pure and thread-safe. Bytes from outside reach ldns only after their shape was checked here: a
 // query of at most kMaxQueryBytes, one question without compression, at most one record, which is
-// the one of EDNS, and nothing behind it.
+// the one of EDNS, and nothing behind it. Of EDNS' options the cookie alone is read.
 #pragma once
 
 #include <cstddef>

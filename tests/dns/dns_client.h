@@ -40,6 +40,7 @@ struct Ask {
   unsigned questions = 1;
   int edns_bytes = -1;  // without EDNS
   unsigned edns_version = 0;
+  std::string options = {};  // of EDNS
   std::string behind = {};
 };
 
@@ -49,7 +50,8 @@ inline std::string PacketOf(const Ask& ask) {
                        Bytes16(ask.type) + Bytes16(ask.klass);
   if (ask.edns_bytes >= 0)
     packet += '\0' + Bytes16(ns_t_opt) + Bytes16(static_cast<unsigned>(ask.edns_bytes)) +
-              Bytes16(ask.edns_version) + Bytes16(0) + Bytes16(0);
+              Bytes16(ask.edns_version) + Bytes16(0) +
+              Bytes16(static_cast<unsigned>(ask.options.size())) + ask.options;
   return packet + ask.behind;
 }
 

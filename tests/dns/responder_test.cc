@@ -179,6 +179,84 @@ TEST_F(DnsResponder, WhatDoesNotFitIsCutAndSaysSo) {
   EXPECT_THAT(tcp.answers, SizeIs(200));
 }
 
+// An asker whose address may be somebody else's.
+class DnsReflection : public DnsResponder {
+ protected:
+  DnsReflection() {
+    for (int i = 0; i < 200; ++i) directory_.Add("many", "10.0.1." + std::to_string(i) + ":80");
+  }
+  static std::string CookieOption(const std::string& cookie) {
+    return Bytes16(10) + Bytes16(static_cast<unsigned>(cookie.size())) + cookie;
+  }
+  std::string Answer(const std::string& packet, Transport transport = Transport::kUdp) {
+    return responder_.Answer(packet, transport,
+                             {.address = address_, .is_local = false, .unix_s = 1'700'000'000});
+  }
+  // The cookie at the end of a reply.
+  static std::string CookieIn(const std::string& reply) { return reply.substr(reply.size() - 24); }
+
+  std::string address_ = "\x0a\x01\x02\x03";
+};
+
+TEST_F(DnsReflection, AnAnswerIsAtMostThreeTimesTheQuestion) {
+  for (const std::string name :
+       {"many.service.kvorum", "_many._tcp.service.kvorum", "kvorum", "none.service.kvorum",
+        "service.kvorum", "x.kvorum", "elsewhere", "0a000001.addr.kvorum"}) {
+    for (const unsigned type : {ns_t_a, ns_t_aaaa, ns_t_srv, ns_t_soa, ns_t_any}) {
+      for (const int edns : {-1, 512, 4096}) {
+        for (const std::string& options : {std::string(), CookieOption("12345678"),
+                                           CookieOption("12345678" + std::string(16, 'x'))}) {
+          const std::string packet =
+              PacketOf({.name = name, .type = type, .edns_bytes = edns, .options = options});
+          const std::string reply = Answer(packet);
+          EXPECT_LE(reply.size(), 3 * packet.size()) << name << " " << type << " " << edns;
+          EXPECT_EQ(Read(reply).question, name);
+        }
+      }
+    }
+  }
+  const Seen cut = Read(Answer(PacketOf({.name = "many.service.kvorum"})));
+  EXPECT_TRUE(cut.is_truncated) << "the rest is to be asked for over TCP";
+  EXPECT_FALSE(cut.answers.empty());
+  EXPECT_FALSE(
+      Read(Answer(PacketOf({.name = "many.service.kvorum"}), Transport::kTcp)).is_truncated);
+}
+
+TEST_F(DnsReflection, ACookieThatItGaveThisAddressLetsMoreThrough) {
+  const auto ask = [](const std::string& cookie) {
+    return PacketOf(
+        {.name = "many.service.kvorum", .edns_bytes = 1232, .options = CookieOption(cookie)});
+  };
+  const std::string first = Answer(ask("12345678"));
+  EXPECT_LE(first.size(), 3 * ask("12345678").size());
+  const std::string cookie = CookieIn(first);
+  EXPECT_TRUE(cookie.starts_with("12345678"));
+  const std::string second = Answer(ask(cookie));
+  EXPECT_GT(second.size(), 1000U);
+  EXPECT_LE(second.size(), 1232U);
+  EXPECT_TRUE(CookieIn(second).starts_with("12345678"));
+  address_ = "\x0a\x01\x02\x04";
+  EXPECT_LE(Answer(ask(cookie)).size(), 3 * ask(cookie).size()) << "another's address";
+}
+
+TEST_F(DnsReflection, ACookieOfALengthThatNoneHasIsAFormatError) {
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{7}, std::size_t{9}, std::size_t{15}, std::size_t{41}}) {
+    EXPECT_EQ(Read(Answer(PacketOf({.name = "kvorum",
+                                    .edns_bytes = 1232,
+                                    .options = CookieOption(std::string(size, 'c'))})))
+                  .rcode,
+              ns_r_formerr)
+        << size;
+  }
+  // An option that is cut says nothing.
+  EXPECT_EQ(Read(Answer(PacketOf({.name = "many.service.kvorum",
+                                  .edns_bytes = 1232,
+                                  .options = Bytes16(10) + Bytes16(8) + "1234"})))
+                .rcode,
+            ns_r_noerror);
+}
+
 TEST_F(DnsResponder, AdditionalAddressesAreLeftOutBeforeAnswersAre) {
   for (int i = 1; i <= 8; ++i) directory_.Add("web", "10.0.0." + std::to_string(i) + ":80");
   const Seen seen = AskFor("web.service.kvorum", ns_t_srv);

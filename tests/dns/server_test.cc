@@ -49,8 +49,10 @@ class DnsServer : public testing::Test {
     reply.resize(socket.receive_from(asio::buffer(reply), from));
     return reply;
   }
-  tcp::socket Connect() {
-    tcp::socket socket(io_);
+  // From 127.0.0.`host`, another one for each sixteen.
+  tcp::socket Connect(unsigned host = 1) {
+    tcp::socket socket(io_, tcp::v4());
+    socket.bind({asio::ip::make_address_v4(0x7f000000U + host), 0});
     socket.connect({asio::ip::address_v4::loopback(), port_});
     return socket;
   }
@@ -123,11 +125,11 @@ TEST_F(DnsServer, ASilentConnectionIsClosedInTime) {
 TEST_F(DnsServer, TheSixtyFifthConnectionIsClosedAndUdpGoesOn) {
   std::vector<tcp::socket> held;
   const std::string packet = PacketOf({.name = "web.service.kvorum"});
-  for (int i = 0; i < 64; ++i) {
-    held.push_back(Connect());
+  for (unsigned i = 0; i < 64; ++i) {
+    held.push_back(Connect(1 + i / 16));
     ASSERT_NE(Exchange(held.back(), packet), "");
   }
-  tcp::socket one_more = Connect();
+  tcp::socket one_more = Connect(9);
   EXPECT_TRUE(IsClosed(one_more));
   EXPECT_THAT(metrics_.Text(), HasSubstr("dropped_total{reason=\"connections\"} 1\n"));
   EXPECT_NE(OverUdp(packet), "");
@@ -136,6 +138,33 @@ TEST_F(DnsServer, TheSixtyFifthConnectionIsClosedAndUdpGoesOn) {
     tcp::socket socket = Connect();
     return !Exchange(socket, packet).empty();
   }));
+}
+
+TEST_F(DnsServer, OneHostDoesNotTakeAllConnections) {
+  std::vector<tcp::socket> held;
+  const std::string packet = PacketOf({.name = "web.service.kvorum"});
+  for (int i = 0; i < 16; ++i) {
+    held.push_back(Connect(2));
+    ASSERT_NE(Exchange(held.back(), packet), "");
+  }
+  tcp::socket one_more = Connect(2);
+  EXPECT_TRUE(IsClosed(one_more));
+  tcp::socket other = Connect(3);
+  EXPECT_NE(Exchange(other, packet), "");
+  held.pop_back();
+  EXPECT_TRUE(Eventually([&] {
+    tcp::socket socket = Connect(2);
+    return !Exchange(socket, packet).empty();
+  }));
+}
+
+TEST_F(DnsServer, AStrangersQuestionGetsNoLargeAnswerWithoutACookie) {
+  const std::string packet = PacketOf({.name = "many.service.kvorum", .edns_bytes = 1232});
+  EXPECT_GT(OverUdp(packet).size(), 1000U) << "of this machine";
+  Listen({.knows_this_machine = false});
+  const std::string reply = OverUdp(packet);
+  EXPECT_LE(reply.size(), 3 * packet.size());
+  EXPECT_TRUE(Read(reply).is_truncated);
 }
 
 TEST_F(DnsServer, AQuestionBeyondTheRateGetsNoAnswer) {
