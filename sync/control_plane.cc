@@ -14,13 +14,24 @@
 
 namespace kvorum::sync {
 
+namespace {
+
+ControlPlaneOptions WithBudget(ControlPlaneOptions options, NamesBudget& names) {
+  options.limits.all_names = &names;
+  return options;
+}
+
+}  // namespace
+
 class ControlPlane::Impl {
  public:
   Impl(Executor& executor, TypeReader& reader, Metrics& metrics, ControlPlaneOptions options)
       : clock_(executor.clock()),
         reader_(reader),
         metrics_(metrics),
-        options_(std::move(options)),
+        names_(options.max_names_bytes),
+        turns_(options.max_sending_bytes),
+        options_(WithBudget(std::move(options), names_)),
         rng_(options_.seed),
         watchdog_({options_.types.begin(), options_.types.end()}, options_.watchdog, clock_.Now(),
                   rng_),
@@ -47,8 +58,8 @@ class ControlPlane::Impl {
       Tell(error, "a new stream");
       return carrier->Close(error);
     }
-    const auto [place, is_new] =
-        sessions_.try_emplace(stream, std::move(carrier), options_, metrics_, clock_);
+    const auto [place, is_new] = sessions_.try_emplace(stream, stream, std::move(carrier), options_,
+                                                       turns_, metrics_, clock_);
     Track(stream, place->second);
   }
 
@@ -69,6 +80,7 @@ class ControlPlane::Impl {
     if (place == sessions_.end()) return;
     place->second.Sent();
     Track(stream, place->second);
+    GiveTurns();
   }
 
   void Closed(StreamId stream) {
@@ -80,6 +92,7 @@ class ControlPlane::Impl {
     deadlines_.erase({tracked_[stream], stream});
     tracked_.erase(stream);
     sessions_.erase(place);
+    GiveTurns();
   }
 
   std::vector<NodeState> States() const {
@@ -93,6 +106,15 @@ class ControlPlane::Impl {
     Watchdog::Pass pass;
     std::map<std::string, Result<Objects>> read;
   };
+
+  void GiveTurns() {
+    while (const auto next = turns_.Next()) {
+      const auto place = sessions_.find(*next);
+      if (place == sessions_.end()) continue;
+      place->second.SendNext();
+      Track(*next, place->second);
+    }
+  }
 
   TimePoint Step(TimePoint now) {
     TakeEvents(now);
@@ -193,6 +215,8 @@ class ControlPlane::Impl {
   const Clock& clock_;
   TypeReader& reader_;
   Metrics& metrics_;
+  NamesBudget names_;
+  SendingTurns turns_;
   const ControlPlaneOptions options_;
   Rng rng_;
   Watchdog watchdog_;

@@ -45,6 +45,11 @@ struct ControlPlaneOptions {
   // longer.
   Duration send_timeout = std::chrono::seconds(60);
   std::size_t max_streams = 16'384;  // beyond it a stream is refused with kResourceExhausted
+  // The names of all streams together, as DeltaLimits::max_names_bytes counts them for one type of
+  // one: a stream that needs more is ended with kResourceExhausted.
+  std::size_t max_names_bytes = std::size_t{256} << 20U;
+  // While so much is being sent, other streams wait for their turn; a response beyond it may begin.
+  std::size_t max_sending_bytes = std::size_t{256} << 20U;
   // Chooses what a node gets; null: everything. Asked once for each stream.
   std::function<View(const std::string& node)> view_of = nullptr;
   // Hears of types that could not be read, of views that failed, and of streams that the plane

@@ -1,19 +1,28 @@
 #include "sync/delta_session.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/metric.h"
 
 namespace kvorum::sync {
 
-DeltaSession::DeltaSession(std::shared_ptr<DeltaCarrier> carrier,
-                           const ControlPlaneOptions& options, Metrics& metrics, const Clock& clock)
-    : carrier_(std::move(carrier)),
+DeltaSession::DeltaSession(ControlPlane::StreamId id, std::shared_ptr<DeltaCarrier> carrier,
+                           const ControlPlaneOptions& options, SendingTurns& turns,
+                           Metrics& metrics, const Clock& clock)
+    : id_(id),
+      carrier_(std::move(carrier)),
       options_(options),
+      turns_(turns),
       metrics_(metrics),
       clock_(clock),
       stream_(options.limits),
       deadline_(clock.Now() + options.send_timeout) {}
+
+DeltaSession::~DeltaSession() {
+  turns_.End(sending_bytes_);
+  turns_.Forget(id_);
+}
 
 Result<void> DeltaSession::Begin(const DeltaRequest& request) {
   constexpr std::size_t kMaxNodeBytes = 1024;
@@ -68,16 +77,20 @@ Result<void> DeltaSession::Generate(const Reconciler& reconciler,
 }
 
 void DeltaSession::SendNext() {
-  if (is_sending_) return;
+  if (is_sending_ || !turns_.Ask(id_)) return;
   const auto response = stream_.Next();
   if (!response) return;
   is_sending_ = true;
+  for (const DeltaResource& resource : response->resources)
+    sending_bytes_ += resource.name.size() + resource.bytes->size();
+  turns_.Begin(sending_bytes_);
   deadline_ = clock_.Now() + options_.send_timeout;
   carrier_->Send(*response);
 }
 
 void DeltaSession::Sent() {
   is_sending_ = false;
+  turns_.End(std::exchange(sending_bytes_, 0));
   deadline_ = kNever;
   SendNext();
 }

@@ -13,13 +13,18 @@
 #include "base/clock.h"
 #include "sync/control_plane.h"
 #include "sync/delta_stream.h"
+#include "sync/sending_turns.h"
 
 namespace kvorum::sync {
 
 class DeltaSession {
  public:
-  DeltaSession(std::shared_ptr<DeltaCarrier> carrier, const ControlPlaneOptions& options,
-               Metrics& metrics, const Clock& clock);
+  DeltaSession(ControlPlane::StreamId id, std::shared_ptr<DeltaCarrier> carrier,
+               const ControlPlaneOptions& options, SendingTurns& turns, Metrics& metrics,
+               const Clock& clock);
+  ~DeltaSession();
+  DeltaSession(const DeltaSession&) = delete;
+  DeltaSession& operator=(const DeltaSession&) = delete;
 
   // A request of its node; the first one names it.
   Result<void> Receive(const DeltaRequest& request);
@@ -27,6 +32,8 @@ class DeltaSession {
   Result<void> Generate(const Reconciler& reconciler, const std::set<std::string>& types,
                         PassReason reason);
   void Sent();
+  // It is its turn.
+  void SendNext();
   void Close(const Error& error) { carrier_->Close(error); }
   void Proceed() { carrier_->Proceed(); }
 
@@ -38,10 +45,11 @@ class DeltaSession {
 
  private:
   Result<void> Begin(const DeltaRequest& request);
-  void SendNext();
 
+  const ControlPlane::StreamId id_;
   const std::shared_ptr<DeltaCarrier> carrier_;
   const ControlPlaneOptions& options_;
+  SendingTurns& turns_;
   Metrics& metrics_;
   const Clock& clock_;
   std::string node_;
@@ -49,6 +57,7 @@ class DeltaSession {
   Snapshot snapshot_;
   DeltaStream stream_;
   bool is_sending_ = false;
+  std::size_t sending_bytes_ = 0;
   TimePoint deadline_;
   std::string last_reason_;
   // The cells of this node, which are on the page while the stream lasts.

@@ -49,15 +49,23 @@ std::size_t CostOf(const std::string& name) { return name.size() + kNameOverhead
 }  // namespace
 
 DeltaSubscription::DeltaSubscription(std::string type, const DeltaLimits& limits)
-    : limits_(limits) {
+    : limits_(limits), share_(limits.all_names) {
   state_.type = std::move(type);
 }
 
 Result<DeltaAnswer> DeltaSubscription::Receive(const DeltaRequest& request) {
   if (!has_begun_) KV_RETURN_IF_ERROR(Present(request));
   KV_RETURN_IF_ERROR(TakeNames(request));
+  KV_RETURN_IF_ERROR(CountNames());
   has_begun_ = true;
   return TakeAnswer(request);
+}
+
+Result<void> DeltaSubscription::CountNames() {
+  if (share_.Set(names_bytes_ + presented_bytes_)) return {};
+  return Fail(Code::kResourceExhausted, "the names of all streams exceed " +
+                                            std::to_string(limits_.all_names->limit_bytes()) +
+                                            " bytes");
 }
 
 std::unexpected<Error> DeltaSubscription::TooManyNames() const {
@@ -72,6 +80,7 @@ Result<void> DeltaSubscription::Present(const DeltaRequest& request) {
     if (bytes > limits_.max_names_bytes) return TooManyNames();
     held_.Set(name, ContentHash::FromHex(version).value_or(kUnknownVersion));
   }
+  presented_bytes_ = bytes;
   wants_all_ = request.subscribe.empty();
   owes_first_ = request.initial_versions.empty();
   is_due_ = true;
@@ -118,10 +127,17 @@ void DeltaSubscription::ForgetUnwanted() {
   std::erase_if(in_flight_->changes, [&](const auto& change) { return !Wants(change.first); });
 }
 
+// A snapshot's versions take no names of its own.
+void DeltaSubscription::BecomeEqual(TypeSnapshotPtr snapshot) {
+  held_.Become(std::move(snapshot));
+  presented_bytes_ = 0;
+  (void)share_.Set(names_bytes_);
+}
+
 DeltaAnswer DeltaSubscription::TakeAnswer(const DeltaRequest& request) {
   if (!in_flight_ || request.nonce != state_.nonce) return DeltaAnswer::kNone;
   if (in_flight_->completes) {
-    held_.Become(std::move(in_flight_->snapshot));
+    BecomeEqual(std::move(in_flight_->snapshot));
   } else {
     held_.Set(in_flight_->changes);
   }
@@ -170,7 +186,7 @@ std::optional<DeltaResponse> DeltaSubscription::Next(const std::string& nonce) {
   flight.snapshot = newest_;
   Compare(response, flight);
   if (flight.changes.empty() && !owes_first_) {
-    if (wants_all_) held_.Become(newest_);
+    if (wants_all_) BecomeEqual(newest_);
     return std::nullopt;
   }
   for (const auto& [name, version] : flight.changes) asked_.erase(name);

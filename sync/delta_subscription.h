@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "sync/delta_message.h"
 #include "sync/held_versions.h"
+#include "sync/names_budget.h"
 
 namespace kvorum::sync {
 
@@ -24,6 +25,8 @@ struct DeltaLimits {
   // each counts its length and kNameOverheadBytes.
   std::size_t max_names_bytes = 32 * 1024 * 1024;
   std::size_t max_refusal_bytes = 4096;  // of the text that is kept
+  // The bound of all streams together; outlives them. Null: none.
+  NamesBudget* all_names = nullptr;
 };
 
 // A name's places in the subscription, beside its characters.
@@ -63,8 +66,11 @@ class DeltaSubscription {
   Result<void> Present(const DeltaRequest& request);
   Result<void> TakeNames(const DeltaRequest& request);
   void ForgetUnwanted();
+  void BecomeEqual(TypeSnapshotPtr snapshot);
   void Compare(DeltaResponse& response, InFlight& flight);
   std::unexpected<Error> TooManyNames() const;
+  // Counts the names among those of all streams.
+  Result<void> CountNames();
   DeltaAnswer TakeAnswer(const DeltaRequest& request);
   bool Wants(const std::string& name) const { return wants_all_ || names_.contains(name); }
 
@@ -74,6 +80,8 @@ class DeltaSubscription {
   bool wants_all_ = false;
   std::set<std::string> names_;  // asked for by name
   std::size_t names_bytes_ = 0;
+  std::size_t presented_bytes_ = 0;  // of names that it holds as it has presented them
+  NamesBudget::Share share_;
   std::set<std::string> asked_;  // names that are to be answered, changed or not
   HeldVersions held_;
   TypeSnapshotPtr newest_;

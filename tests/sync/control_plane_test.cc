@@ -92,6 +92,66 @@ class SyncControlPlane : public testing::Test {
   std::unique_ptr<ControlPlane> plane;
 };
 
+TEST_F(SyncControlPlane, TheNamesOfAllStreamsHaveABoundTogether) {
+  options.max_names_bytes = 10'000;
+  Start();
+  const auto names = [](int count) {
+    std::vector<std::string> made;
+    for (int i = 0; i < count; ++i) made.push_back("name-" + std::to_string(i));
+    return made;
+  };
+  Node one{this};
+  one.Say({.node = "zone-1", .type = "dp", .subscribe = names(60)});
+  Node two{this};
+  two.Say({.node = "zone-2", .type = "dp", .subscribe = names(60)});
+  EXPECT_FALSE(one.carrier->closed.has_value());
+  ASSERT_TRUE(two.carrier->closed.has_value());
+  EXPECT_EQ(two.carrier->closed->code, Code::kResourceExhausted);
+  EXPECT_EQ(two.carrier->closed->message, "the names of all streams exceed 10000 bytes");
+  // The names that it presents count until it is known to hold what everybody does.
+  Node three{this};
+  std::map<std::string, std::string> presented;
+  for (const std::string& name : names(30)) presented[name] = "";
+  three.Say({.node = "zone-3", .type = "dp", .initial_versions = presented});
+  EXPECT_FALSE(three.carrier->closed.has_value());
+  Node four{this};
+  four.Say({.node = "zone-4", .type = "dp", .subscribe = names(20)});
+  EXPECT_TRUE(four.carrier->closed.has_value());
+  three.TakeAll();
+  Node five{this};
+  five.Say({.node = "zone-5", .type = "dp", .subscribe = names(20)});
+  EXPECT_FALSE(five.carrier->closed.has_value());
+  // And what a stream asked for, until it ends.
+  plane->Closed(one.stream);
+  Node six{this};
+  six.Say({.node = "zone-6", .type = "dp", .subscribe = names(50)});
+  EXPECT_FALSE(six.carrier->closed.has_value());
+}
+
+TEST_F(SyncControlPlane, WhileTooMuchIsBeingSentOthersWaitForTheirTurn) {
+  options.max_sending_bytes = 1'500;
+  types.Put("dp", "a", std::string(1'000, 'x'));
+  Start();
+  std::vector<Node> nodes;
+  for (int i = 0; i < 5; ++i) nodes.push_back(Connect("zone-" + std::to_string(i)));
+  const auto sending = [&] {
+    std::vector<int> now;
+    for (int i = 0; i < 5; ++i)
+      if (!nodes[static_cast<std::size_t>(i)].carrier->sent.empty()) now.push_back(i);
+    return now;
+  };
+  EXPECT_THAT(sending(), ElementsAre(0, 1)) << "the second began below the bound";
+  EXPECT_THAT(nodes[0].Take(), ElementsAre("a"));
+  EXPECT_THAT(sending(), ElementsAre(1, 2));
+  plane->Closed(nodes[3].stream);
+  plane->Closed(nodes[1].stream);  // it never read
+  nodes[1].carrier->sent.clear();
+  executor.Settle();
+  EXPECT_THAT(sending(), ElementsAre(2, 4)) << "one that has left has no turn";
+  EXPECT_THAT(nodes[2].Take(), ElementsAre("a"));
+  EXPECT_THAT(nodes[4].Take(), ElementsAre("a"));
+}
+
 TEST_F(SyncControlPlane, W1_TheFirstPassSendsAllTypes) {
   types.Hold();
   Start();
