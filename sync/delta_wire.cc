@@ -73,4 +73,16 @@ void ToWire(const DeltaResponse& response, wire::DeltaDiscoveryResponse& to) {
   for (const std::string& name : response.removed) to.add_removed_resources(name);
 }
 
+std::optional<DeltaRequest> DeltaRequestFromBytes(std::string_view bytes) {
+  wire::DeltaDiscoveryRequest message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return std::nullopt;
+  return FromWire(message);
+}
+
+std::string BytesOf(const DeltaResponse& response) {
+  wire::DeltaDiscoveryResponse message;
+  ToWire(response, message);
+  return message.SerializeAsString();
+}
+
 }  // namespace kvorum::sync

@@ -1,5 +1,9 @@
-// The messages of proto/discovery.proto and ours. Internal to sync/.
+// The messages of proto/discovery.proto and ours, for whoever carries them.
 #pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "sync/delta_message.h"
 
@@ -17,5 +21,8 @@ DeltaResponse FromWire(const envoy::service::discovery::v3::DeltaDiscoveryRespon
 void ToWire(const DeltaRequest& request, envoy::service::discovery::v3::DeltaDiscoveryRequest& to);
 void ToWire(const DeltaResponse& response,
             envoy::service::discovery::v3::DeltaDiscoveryResponse& to);
+// As bytes. Nothing: they are no such message.
+std::optional<DeltaRequest> DeltaRequestFromBytes(std::string_view bytes);
+std::string BytesOf(const DeltaResponse& response);
 
 }  // namespace kvorum::sync

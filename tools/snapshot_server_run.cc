@@ -10,9 +10,9 @@
 #include "sync/bus.h"
 #include "sync/client_store.h"
 #include "sync/control_plane.h"
-#include "sync/delta_service.h"
 #include "sync/loop.h"
 #include "sync/source_types.h"
+#include "tools/delta_listener.h"
 #include "tools/long_run.h"
 #include "tools/snapshot_events.h"
 #include "tools/snapshot_server.h"
@@ -53,22 +53,19 @@ Outcome<sync::WatchdogOptions> RhythmFrom(const FlagSet& flags) {
   return rhythm;
 }
 
-Outcome<sync::DeltaServiceOptions> ListenerFrom(const FlagSet& flags) {
-  sync::DeltaServiceOptions listener{.address = flags.String("listen"),
-                                     .certificate_file = flags.String("cert-file"),
-                                     .key_file = flags.String("key-file"),
-                                     .client_ca_file = flags.String("trusted-ca-file")};
+Outcome<DeltaListenerOptions> ListenerFrom(const FlagSet& flags) {
+  DeltaListenerOptions listener{.address = flags.String("listen"),
+                                .certificate_file = flags.String("cert-file"),
+                                .key_file = flags.String("key-file"),
+                                .client_ca_file = flags.String("trusted-ca-file"),
+                                .node_from_certificate = flags.Switch("node-from-certificate")};
   if (listener.certificate_file.empty() != listener.key_file.empty())
     return BadArguments("--cert-file and --key-file need each other");
   if (listener.certificate_file.empty() && !listener.client_ca_file.empty())
     return BadArguments("--trusted-ca-file needs --cert-file and --key-file");
+  if (listener.node_from_certificate && listener.client_ca_file.empty())
+    return BadArguments("--node-from-certificate needs --trusted-ca-file");
   return listener;
-}
-
-// host:0 listens on any port, which is shown.
-std::string ShownAddress(const std::string& address, int port) {
-  if (address.starts_with("unix:")) return address;
-  return address.substr(0, address.rfind(':') + 1) + std::to_string(port);
 }
 
 // The plane with its store, in the order in which they have to end.
@@ -87,9 +84,10 @@ class Server {
     types_.Start();
   }
 
-  Result<int> Listen(const sync::DeltaServiceOptions& listener) {
-    KV_TRY(service_, sync::DeltaService::Listen(plane_, listener));
-    return service_->port();
+  // Returns the address, with its port.
+  Result<std::string> Listen(const DeltaListenerOptions& options) {
+    KV_TRY(listener_, DeltaListener::Open(plane_, options));
+    return listener_->address();
   }
   Executor& executor() { return executor_; }
   sync::ControlPlane& plane() { return plane_; }
@@ -100,7 +98,7 @@ class Server {
   sync::Bus<std::string> changes_;
   sync::SourceTypes types_;
   sync::ControlPlane plane_;
-  std::unique_ptr<sync::DeltaService> service_;
+  std::unique_ptr<DeltaListener> listener_;
 };
 
 ControlHandlers HandlersOf(sync::ControlPlane& plane) {
@@ -146,7 +144,7 @@ Outcome<void> RunSnapshotServer(Invocation& invocation) {
   if (!invocation.args.empty()) return BadArguments("snapshot-server run takes no arguments");
   KV_TRY(const Prefixes prefixes, PrefixesFrom(flags));
   KV_TRY(const sync::WatchdogOptions rhythm, RhythmFrom(flags));
-  KV_TRY(const sync::DeltaServiceOptions listener, ListenerFrom(flags));
+  KV_TRY(const DeltaListenerOptions listener, ListenerFrom(flags));
   if (flags.Duration("send-timeout") < kShortest)
     return BadArguments("--send-timeout must be at least 10ms");
   Overview overview;
@@ -163,8 +161,8 @@ Outcome<void> RunSnapshotServer(Invocation& invocation) {
   };
   Server server(*client, prefixes, std::move(options), run->metrics());
   const auto followed = overview.Follow(server);
-  KV_TRY(const int port, OfThisMachine(server.Listen(listener)));
-  ReportListening(reporter, ShownAddress(listener.address, port));
+  KV_TRY(const std::string address, OfThisMachine(server.Listen(listener)));
+  ReportListening(reporter, address);
   KV_RETURN_IF_ERROR(run->Serve(server.executor(), HandlersOf(server.plane())));
   run->WaitForStop();
   run->StopServing();
@@ -183,7 +181,9 @@ prefix are the resources' names, and a version is the hash of a value's bytes.
 
 What changes within --flush is one pass, in which each subscriber is sent what differs from what it
 holds. A subscriber that comes back with its versions gets nothing that it has. One that does not
-read within --send-timeout is ended; a second stream of a node ends the first.
+read within --send-timeout is ended; a second stream of a node ends the first. With
+--node-from-certificate a subscriber is the node that its certificate names, and no other; without
+it a node is whoever says so.
 )",
           .flags = {{.name = "type",
                      .type = FlagType::kStrings,
@@ -212,6 +212,8 @@ read within --send-timeout is ended; a second stream of a node ends the first.
                     {.name = "trusted-ca-file",
                      .type = FlagType::kString,
                      .help = "subscribers need a certificate of these authorities, in PEM"},
+                    {.name = "node-from-certificate",
+                     .help = "a subscriber's node is the common name in its certificate"},
                     LongRun::ServedSocketFlag(),
                     LongRun::MetricsFlag()},
           .run = RunSnapshotServer};

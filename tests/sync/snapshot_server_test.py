@@ -3,12 +3,15 @@
 with, and that bad input is named and harms nobody else."""
 
 import base64
+import contextlib
 import json
 import os
 import pathlib
 import queue
 import sys
 import tempfile
+import time
+import types
 import unittest
 import urllib.request
 
@@ -19,6 +22,8 @@ import grpc  # noqa: E402
 import certificates  # noqa: E402
 import cluster  # noqa: E402
 import ctl  # noqa: E402
+import hostile_clients_test  # noqa: E402
+import hostile_kinds  # noqa: E402
 import ports  # noqa: E402
 import server  # noqa: E402
 import talker  # noqa: E402
@@ -201,6 +206,50 @@ class SnapshotServer:
             list(stuck)
         self.assertEqual(end.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
 
+    def test_hostile_clients_harm_nobody_and_are_cut_off(self):
+        """Those of the store's own port, which have their limits here as well."""
+        self.put("/dp/a", "0")
+        served = self.serve()
+        one = self.subscribe("zone-1")
+        self.assertEqual(one.response(), ({"a": "0"}, []))
+        before = hostile_clients_test.resident_bytes(served.process.pid)
+        port = types.SimpleNamespace(port=int(self.address.rsplit(":", 1)[1]))
+        hostile = [hostile_clients_test.Hostile(port, kind) for kind in hostile_kinds.KINDS * 20]
+        for client in hostile:
+            self.addCleanup(client.socket.close)
+        for i in range(1, 13):  # longer than a connection may show nothing
+            for client in hostile:
+                client.trickle()
+            self.put("/dp/a", str(i))
+            self.assertEqual(one.response(), ({"a": str(i)}, []))
+            time.sleep(1)
+        self.assertLess(hostile_clients_test.resident_bytes(served.process.pid) - before, 64 << 20)
+        for client in hostile:
+            if client.kind.name in hostile_clients_test.CUT_OFF:
+                client.socket.settimeout(10)
+                with contextlib.suppress(ConnectionResetError):
+                    while client.socket.recv(4096):
+                        pass
+
+    def test_a_subscriber_to_the_state_of_the_world_is_told_what_there_is(self):
+        self.serve()
+        with grpc.insecure_channel(self.address) as channel, self.assertRaises(grpc.RpcError) as end:
+            list(channel.stream_stream(METHOD.replace("/Delta", "/Stream"))(iter([b""])))
+        self.assertEqual(end.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
+        self.assertIn("DeltaAggregatedResources", end.exception.details())
+
+    def test_a_node_is_the_one_of_its_certificate(self):
+        secured = certificates.Secured(self.enterContext(tempfile.TemporaryDirectory()))
+        files = secured.files("server")[1]
+        self.put("/dp/a", "1")
+        self.serve("--cert-file", files.certificate, "--key-file", files.key, "--trusted-ca-file", files.authorities,
+                   "--node-from-certificate")
+        known = "client"  # as its certificate says
+        one = self.subscribe(known, more=secured.client.ctl())
+        self.assertEqual(one.response(), ({"a": "1"}, []))
+        thief = self.subscribe("zone-2", more=secured.client.ctl())
+        self.assertIn(f"the node is not the one of the client's certificate, {known}", thief.until("error")["error"])
+
     def test_with_certificates_each_side_checks_the_other(self):
         secured = certificates.Secured(self.enterContext(tempfile.TemporaryDirectory()))
         files = secured.files("server")[1]
@@ -224,6 +273,7 @@ class SnapshotServer:
                 (["--type", "dp=/a", "--full", "1ms"], "--full must be at least --flush"),
                 (["--type", "dp=/a", "--send-timeout", "0s"], "--send-timeout must be at least 10ms"),
                 (["--type", "dp=/a", "--cert-file", "x"], "--cert-file and --key-file need each other"),
+                (["--type", "dp=/a", "--node-from-certificate"], "--node-from-certificate needs --trusted-ca-file"),
                 (["--type", "dp=/a", "--trusted-ca-file", "x"],
                  "--trusted-ca-file needs --cert-file and --key-file"),
                 (["--type", "dp=/a", "x"], "snapshot-server run takes no arguments")):
