@@ -7,7 +7,7 @@ namespace kvorum::rpc {
 namespace {
 
 constexpr unsigned kMaxSizeDigits = 16;
-// What a chunk's framing may cost beside its data.
+// Each chunk pays for so much framing.
 constexpr std::uint64_t kEarnedByChunk = 16;
 constexpr std::uint64_t kEarnedByByte = 2;
 

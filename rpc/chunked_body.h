@@ -18,9 +18,9 @@ namespace kvorum::rpc {
 
 class ChunkedBody {
  public:
-  // Of one chunk's first line.
+  // One chunk's first line.
   static constexpr std::size_t kMaxLineBytes = 4096;
-  // Of the framing beyond what a chunk earns: 16 bytes, and two for each byte of its data.
+  // The framing beyond what the chunks pay for: each 16 bytes, and two for each byte of its data.
   static constexpr std::size_t kMaxExcessBytes = std::size_t{16} << 10;
 
   explicit ChunkedBody(std::size_t max_trailer_bytes) : max_trailer_bytes_(max_trailer_bytes) {}

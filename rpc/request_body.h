@@ -31,7 +31,7 @@ class RequestBody {
   }
   // The memory of an unusually large header block.
   void set_head_bytes(std::uint32_t head_bytes) { head_bytes_ = head_bytes; }
-  // What its handler keeps of it.
+  // The part that its handler keeps.
   void set_handler_bytes(std::size_t handler_bytes) { handler_bytes_ = handler_bytes; }
 
   // Counts received bytes; false if the client stated fewer.

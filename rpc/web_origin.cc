@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kPlainScheme = "http://";
 constexpr std::string_view kSecureScheme = "https://";
 
-// What follows the scheme; empty for an origin that names no host ("null").
+// The part behind the scheme; empty for an origin that names no host ("null").
 std::string_view AuthorityOf(std::string_view origin) {
   for (const std::string_view scheme : {kPlainScheme, kSecureScheme}) {
     if (EqualsInAnyCase(origin.substr(0, scheme.size()), scheme))

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxUnanswered = 256;
 
-// Of a message, or of what cannot be one.
+// The id in a message; an error if that is none.
 Result<lease::LeaseId> IdOf(const Result<std::optional<SharedBytes>>& message) {
   if (!message.has_value()) return std::unexpected(message.error());
   auto id = DecodeLeaseId((*message)->view());

@@ -61,7 +61,7 @@ TEST_F(LateFramesTest, DataAfterAResetOfOursIsIgnored) {
   EXPECT_EQ(Data({1, 1}), Streams{});
 }
 
-// Who goes on sending on it does so knowing.
+// By then the client knows, and goes on sending all the same.
 TEST_F(LateFramesTest, DataLongAfterAResetIsReportedAgain) {
   Open(1);
   open_.erase(1);
