@@ -91,7 +91,7 @@ Result<DataDirectory> OpenDataDirectory(FileSystem& fs, const std::string& data_
     KV_RETURN_IF_ERROR(fs.SyncDirectory(folder));
   }
   if (!wal_dir.empty()) {
-    // Of a restore that ended right after its last step.
+    // Left by a restore that ended right after its last step.
     const std::string mark = UnfinishedLogMark(wal_dir);
     KV_TRY(const bool is_marked, fs.Exists(mark));
     if (is_marked) KV_RETURN_IF_ERROR(fs.Remove(mark));

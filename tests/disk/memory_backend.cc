@@ -167,7 +167,7 @@ std::optional<std::string_view> DecodeFrame(std::string_view file, std::uint64_t
   return payload;
 }
 
-// What a backend shares with its snapshots.
+// The part that a backend shares with its snapshots.
 struct Readers {
   std::mutex mutex;  // guards the references to the backend's state
   std::atomic<int> count{0};

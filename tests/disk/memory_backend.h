@@ -36,7 +36,7 @@ enum class SpoilKind : std::uint8_t {
 // on the thread that commits. False if there is none with a value.
 Result<bool> SpoilNewest(Backend& backend, std::string_view key, SpoilKind kind);
 
-// Whether one of these backends tells its readers that it waits for them, as LMDB's does while its
+// Makes one of these backends tell its readers that it waits for them, as LMDB's does while its
 // map must grow. Any thread.
 void TellReadersToEnd(Backend& backend, bool must_end);
 // The number of its readers. Any thread.

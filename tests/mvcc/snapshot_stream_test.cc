@@ -345,8 +345,8 @@ TEST(SnapshotSink, AContentThatItsCheckRefusesGetsNoName) {
   EXPECT_TRUE(NamesIn(world).empty());
 }
 
-// What a sender has wrong in its memory or on its disk carries good checksums here. The log must
-// not say that it is the database: no start would read it.
+// A record that a sender has wrong, in its memory or on its disk, carries good checksums here. The
+// log must not say that it is the database: no start would read it.
 TEST(SnapshotSink, RecordsFromWhichNoStoreStartsAreRefused) {
   const auto kv = [](std::int64_t main) {
     return Encode({.key = "k",

@@ -126,7 +126,7 @@ TEST_F(ReplicaCheckTest, ASpoiledLeaderHandsOver) {
 
 TEST_F(ReplicaCheckTest, OfTwoThatAreOutNoneHandsTheLeadToTheOther) {
   Begin(ReplicaCheckAction::kQuarantine, 5);
-  // Of those that have all of the log, Raft prefers the lowest id.
+  // Raft prefers the lowest id of those that have all of the log.
   std::size_t lowest = 0;
   for (std::size_t i = 1; i < 5; ++i) {
     if (t_->members().id(i) < t_->members().id(lowest)) lowest = i;
