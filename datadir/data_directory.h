@@ -2,6 +2,7 @@
 //
 //   <data-dir>/member/format          the layout's version, written once
 //   <data-dir>/member/lock            held by the process that uses it
+//   <data-dir>/member/incarnation     which directory it is (server/replica/incarnations.h)
 //   <data-dir>/member/wal/*.wal       the log (or --wal-dir)
 //   <data-dir>/member/snap/*.snap     snapshots of the log's position
 //   <data-dir>/member/snap/db         the backend

@@ -56,6 +56,8 @@ struct Restart {
   std::vector<Entry> entries{};
   Index applied = 0;       // the last entry in the state machine, snapshot_index at least
   ConfState conf_state{};  // as of `applied`
+  // Nonzero if the member knew that it lacked entries up to here which it had acknowledged.
+  Index lost_data = 0;
 };
 
 }  // namespace kvorum::raft

@@ -19,6 +19,7 @@ void Node::Reset(Term term) {
   reads_.Clear();
   pending_change_ = {};
   acknowledged_ = 0;
+  refused_ = 0;
   for (auto& [id, progress] : tracker_.progress()) {
     progress = Progress{.next = log_.last_index() + 1, .heard_at = timers_.now()};
   }
@@ -70,7 +71,8 @@ void Node::BecomeLeader() {
 }
 
 bool Node::IsPromotable() const {
-  return tracker_.IsVoter(config_.id) && !IsSnapshotPending() && !writes_.is_stalled();
+  return tracker_.IsVoter(config_.id) && !IsSnapshotPending() && !writes_.is_stalled() &&
+         !lost_data_.stands();
 }
 
 // The first committed, unapplied configuration change; 0 if there is none.
@@ -139,7 +141,11 @@ void Node::HandleVoteRequest(const Message& message) {
   const bool is_free = vote_ == message.from || (vote_ == kNone && leader_ == kNone) ||
                        (is_pre_vote && message.term > term_);
   // A learner may vote too: the candidate may know that it was promoted before it does.
-  const bool granted = is_free && log_.IsUpToDate(message.index, message.log_term);
+  // With data lost, our log does not tell what a leader must have.
+  const bool granted =
+      is_free && !lost_data_.stands() && log_.IsUpToDate(message.index, message.log_term);
+  // A refused pre-vote tells our term, and one whose disk was wiped has none yet.
+  if (!granted && term_ == 0) return;
   Send({.type = is_pre_vote ? MessageType::kPreVoteResp : MessageType::kVoteResp,
         .reject = !granted,
         .to = message.from,

@@ -70,6 +70,14 @@ std::string_view Name(EventType type) {
       return "transfer aborted";
     case EventType::kTermIgnored:
       return "old term ignored";
+    case EventType::kDataLost:
+      return "data lost";
+    case EventType::kDataMadeGood:
+      return "data made good";
+    case EventType::kFollowerLostData:
+      return "follower lost data";
+    case EventType::kFollowerMadeGood:
+      return "follower made good";
     case EventType::kDiskStalled:
       return "disk stalled";
     case EventType::kDiskRecovered:

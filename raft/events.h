@@ -39,6 +39,11 @@ enum class EventType : std::uint8_t {
   kTransferStarted,    // peer: the leader to be
   kTransferAborted,    // peer: the leader that it did not become
   kTermIgnored,        // peer: the sender of a message of an old term
+  kDataLost,           // peer: the leader that counts on it, if one said so; index: the last entry
+                       // that we acknowledged and lack, as far as we know
+  kDataMadeGood,       // index: the last entry by then
+  kFollowerLostData,   // peer: the follower; index: the last entry that it had acknowledged
+  kFollowerMadeGood,   // peer: the follower; index: the same
   kDiskStalled,        // the oldest write has been pending for an election time-out
   kDiskRecovered,      // the write is done
 };

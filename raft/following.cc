@@ -15,6 +15,7 @@ Result<void> Node::HandleAppend(const Message& message) {
     return {};
   }
   if (!log_.Matches(message.index, message.log_term)) {
+    if (!MayRefuse(message.index)) return {};
     // Tell the leader where the logs may agree at best.
     const Log::Position hint = log_.FindConflictByTerm(message.index, message.log_term);
     Send({.type = MessageType::kAppResp,
@@ -26,6 +27,9 @@ Result<void> Node::HandleAppend(const Message& message) {
     RecordEvent(EventType::kAppendRefused, message.from, message.index);
     return {};
   }
+  // The leader sends nothing below what it believes this member to have. So it no longer counts on
+  // what was lost, but may have committed by it what it has told here.
+  lost_data_.HeardCommit(term_, message.commit);
   // Skip entries that we have; an entry of another term and all after it were never committed
   // (paper, 5.3).
   const auto first_new = std::ranges::find_if(
@@ -52,6 +56,7 @@ Result<void> Node::HandleAppend(const Message& message) {
   const Index last_new = message.index + message.entries.size();
   const Index committed = log_.committed();
   log_.CommitTo(std::min(message.commit, last_new));
+  MaybeMakeGood();
   // A message that only brings a commit index needs no answer if the leader was told before that we
   // have all entries up to there. If that answer was lost, the leader's next probe brings no news,
   // and is answered.
@@ -62,6 +67,15 @@ Result<void> Node::HandleAppend(const Message& message) {
   return {};
 }
 
+// One refusal of an index is enough for a heartbeat interval: a leader that does not know what to
+// make of it asks again at once, and would do so for ever.
+bool Node::MayRefuse(Index index) {
+  if (index == refused_ && timers_.now() == refused_at_) return false;
+  refused_ = index;
+  refused_at_ = timers_.now();
+  return true;
+}
+
 // Only committed entries count: they get applied in any case. Uncommitted ones may need the very
 // entries that would be dropped, such as the first of a leader's term, to be committed.
 bool Node::IsFull() const {
@@ -70,12 +84,25 @@ bool Node::IsFull() const {
 
 void Node::HandleHeartbeat(const Message& message) {
   if (message.commit > log_.last_index()) {
-    // The leader counts on entries that we acknowledged and lost, which a correct member never
-    // does. Go on with the entries we have; its next App finds out.
+    // A leader tells no more than what this member has acknowledged to it: that is lost.
     RecordEvent(EventType::kCommitBeyondLog, message.from, message.commit);
+    FindLostData(message.from, message.commit);
+    // The leader may have nothing to send, and would not find out.
+    if (MayRefuse(message.commit)) {
+      Send({.type = MessageType::kAppResp,
+            .reject = true,
+            .to = message.from,
+            .log_term = log_.last_term(),
+            .index = message.commit,
+            .reject_hint = log_.last_index()});
+    }
   }
   log_.CommitTo(std::min(message.commit, log_.last_index()));
-  Send({.type = MessageType::kHeartbeatResp, .to = message.from, .context = message.context});
+  MaybeMakeGood();
+  // A read may not rely on a member that can have lost its vote for another leader.
+  Send({.type = MessageType::kHeartbeatResp,
+        .to = message.from,
+        .context = lost_data_.stands() ? SharedBytes() : message.context});
 }
 
 void Node::HandleSnapshot(const Message& message) {
@@ -103,6 +130,29 @@ bool Node::RestoreSnapshot(const std::shared_ptr<const Snapshot>& snapshot) {
   transfer_.ForgetOrder();  // the leader has gone on without us
   restored_.Begin(snapshot, *std::move(conf));
   return true;
+}
+
+void Node::FindLostData(MemberId leader, Index index) {
+  if (lost_data_.Found(index)) RecordEvent(EventType::kDataLost, leader, index);
+}
+
+void Node::LoseData() {
+  if (lost_data_.stands() || IsAlone()) return;
+  if (role_ != Role::kFollower) BecomeFollower(term_, kNone);
+  FindLostData(kNone, 1);
+}
+
+// An only voter is nobody's to catch up with. While entries are left to apply, a member that begins
+// again is for a moment the only one that it knows of.
+bool Node::IsAlone() const {
+  return tracker_.IsOnlyVoter(config_.id) && log_.applied() == log_.last_index();
+}
+
+void Node::MaybeMakeGood() {
+  const bool is_good = lost_data_.IsMadeGood(log_, term_) || IsAlone();
+  if (!lost_data_.stands() || !is_good) return;
+  RecordEvent(EventType::kDataMadeGood, kNone, lost_data_.index());
+  lost_data_.Forget();
 }
 
 // Until the snapshot is on disk and installed, this member cannot lead.

@@ -36,6 +36,7 @@ void Node::CheckInvariants() const {
       break;
     }
   }
+  KV_CHECK(!lost_data_.stands() || role_ == Role::kFollower, "a candidate that has lost data");
   if (role_ != Role::kLeader) {
     KV_CHECK(reads_.size() == 0 && !transfer_.is_under_way(), "leader's business without a leader");
   }

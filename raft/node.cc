@@ -105,7 +105,8 @@ Node::Node(const Config& config, Restart restart)
       term_(restart.hard_state.term),
       vote_(restart.hard_state.vote),
       log_(restart.snapshot_index, restart.snapshot_term, std::move(restart.entries)),
-      timers_(config.seed, config.election_ticks, config.heartbeat_ticks) {
+      timers_(config.seed, config.election_ticks, config.heartbeat_ticks),
+      lost_data_(restart.lost_data) {
   // A crash may have torn off the hard state after the entries it was written with. We knew the
   // term of those entries, and had not voted in it: a vote would have been durable before them.
   if (log_.last_term() > term_) {

@@ -32,6 +32,7 @@
 #include "raft/events.h"
 #include "raft/leadership_transfer.h"
 #include "raft/log.h"
+#include "raft/lost_data.h"
 #include "raft/pending_conf_change.h"
 #include "raft/read_queue.h"
 #include "raft/ready.h"
@@ -97,6 +98,13 @@ class Node {
   bool IsHeldForSnapshot(MemberId to) const;
   void SendHeldSnapshot(MemberId to);
 
+  // This member has lost entries that it had acknowledged, and does not know which: its directory
+  // is another one than before, or an older copy. It has no vote until a leader has given them
+  // back.
+  void LoseData();
+  // The same of another member: as the leader, nothing counts that it has acknowledged so far.
+  void FollowerLostData(MemberId from);
+
   // --- reports ---
   // The writes of all Readys up to this number are durable. Never report late on purpose: the time
   // taken decides whether this member may lead.
@@ -137,6 +145,7 @@ class Node {
   const WriteQueue& writes() const { return writes_; }
   const ConfState& conf_state() const { return tracker_.conf_state(); }
   const Tracker& tracker() const { return tracker_; }
+  const LostData& lost_data() const { return lost_data_; }
 
   // Aborts if the state contradicts itself. O(log).
   void CheckInvariants() const;
@@ -207,15 +216,20 @@ class Node {
   void SendHeartbeats(std::uint64_t read_round);
   Result<void> HandleAppendResponse(const Message& message);
   void HandleAppendRejection(const Message& message, Progress& progress);
+  void LoseFollowersData(MemberId from, Progress& progress, Index hint);
   void HandleHeartbeatResponse(const Message& message);
 
   // following.cc: entries from the leader into this member's log.
   Result<void> HandleAppend(const Message& message);
+  bool MayRefuse(Index index);
   bool IsFull() const;
   void HandleHeartbeat(const Message& message);
   void HandleSnapshot(const Message& message);
   bool RestoreSnapshot(const std::shared_ptr<const Snapshot>& snapshot);
   bool IsSnapshotPending() const;
+  void FindLostData(MemberId leader, Index index);
+  void MaybeMakeGood();
+  bool IsAlone() const;
 
   // reads.cc: linearizable reads.
   Dropped AddRead(MemberId requester, SharedBytes context);
@@ -244,6 +258,9 @@ class Node {
   // State of a follower.
   Index acknowledged_ = 0;  // to the leader of this term
   RestoredSnapshot restored_;
+  LostData lost_data_;
+  Index refused_ = 0;  // the last append that did not fit, in this term
+  std::uint64_t refused_at_ = 0;
 
   // The next Ready, and the state that the last one reported.
   std::vector<Message> messages_;

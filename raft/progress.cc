@@ -6,6 +6,13 @@
 
 namespace kvorum::raft {
 
+namespace {
+
+// The refusals in a row, each answering another heartbeat's probe, that prove a loss.
+constexpr int kDoubtsThatProve = 3;
+
+}  // namespace
+
 std::string_view Name(ProgressState state) {
   switch (state) {
     case ProgressState::kProbe:
@@ -84,6 +91,32 @@ bool Progress::Retreat(Index rejected, Index hint) {
   next = std::max(std::min(rejected, hint + 1), match + 1);
   sent_commit = std::min(sent_commit, next - 1);
   is_probe_sent = false;
+  return true;
+}
+
+bool Progress::Doubt(std::uint64_t now) {
+  if (state == ProgressState::kReplicate) BecomeProbe();
+  if (doubts > 0 && doubted_at == now) return false;
+  doubted_at = now;
+  return ++doubts >= kDoubtsThatProve;
+}
+
+void Progress::LoseData(Index hint) {
+  lost = std::max(lost, match);
+  match = 0;
+  next = std::max(std::min(next, hint + 1), Index{1});
+  state = ProgressState::kProbe;
+  pending_snapshot = 0;
+  must_take_snapshot = false;
+  is_probe_sent = false;
+  sent_commit = 0;
+  doubts = 0;
+  inflights.Clear();
+}
+
+bool Progress::IsMadeGood() {
+  if (lost == 0 || match < lost) return false;
+  lost = 0;
   return true;
 }
 

@@ -57,6 +57,11 @@ struct Progress {
   std::uint64_t heard_at = 0;  // the time when it was last heard from, in the leader's ticks
   bool is_probe_sent = false;  // in kProbe: an App is in flight
   bool wants_append = false;   // to be sent an App even without entries, to learn its last entry
+  // Nonzero after it has lost what it had acknowledged: up to this index, it does not count for
+  // reads.
+  Index lost = 0;
+  int doubts = 0;                // refusals of entries that it had acknowledged, in a row
+  std::uint64_t doubted_at = 0;  // the time of the last one, in the leader's ticks
   Inflights inflights{};
 
   void BecomeProbe();
@@ -67,6 +72,14 @@ struct Progress {
   // The follower lacks `rejected`, and may agree with us up to `hint`. Returns false if the answer
   // is old.
   bool Retreat(Index rejected, Index hint);
+  // The follower refuses an entry that it had acknowledged. A single refusal may be an old one,
+  // overtaken on its way by the acknowledgement. Asks again, once a heartbeat. Returns true if this
+  // refusal, one of several in a row at different times, proves that the entry is lost.
+  bool Doubt(std::uint64_t now);
+  // Nothing counts that it has acknowledged so far. It may agree with us up to `hint`.
+  void LoseData(Index hint);
+  // Returns true if it has again what it had lost, as of now.
+  bool IsMadeGood();
 
   void CheckInvariants() const;
 };

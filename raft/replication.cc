@@ -154,7 +154,12 @@ Result<void> Node::HandleAppendResponse(const Message& message) {
     HandleAppendRejection(message, *progress);
     return {};
   }
+  if (message.index >= progress->match) progress->doubts = 0;
   const bool is_news = progress->Advance(message.index);
+  if (const Index lost = progress->lost; progress->IsMadeGood()) {
+    RecordEvent(EventType::kFollowerMadeGood, message.from, lost);
+    AnswerConfirmedReads();
+  }
   if (!is_news && !(progress->state == ProgressState::kProbe && progress->match == message.index)) {
     return {};
   }
@@ -184,9 +189,24 @@ void Node::HandleAppendRejection(const Message& message, Progress& progress) {
   // the logs cannot agree: skip whole terms instead of single entries (paper, end of section 5.3).
   Index hint = std::min(message.reject_hint, log_.last_index());
   if (message.log_term > 0) hint = log_.FindConflictByTerm(hint, message.log_term).index;
+  if (message.index <= progress.match) {
+    if (progress.Doubt(timers_.now())) LoseFollowersData(message.from, progress, hint);
+    return;
+  }
   if (!progress.Retreat(message.index, hint)) return;
   if (progress.state == ProgressState::kReplicate) progress.BecomeProbe();
   RecordEvent(EventType::kAppendRejected, message.from, progress.next);
+}
+
+void Node::LoseFollowersData(MemberId from, Progress& progress, Index hint) {
+  RecordEvent(EventType::kFollowerLostData, from, progress.match);
+  progress.LoseData(hint);
+}
+
+void Node::FollowerLostData(MemberId from) {
+  Progress* progress = role_ == Role::kLeader && from != config_.id ? tracker_.Find(from) : nullptr;
+  if (progress == nullptr || progress->match == 0) return;
+  LoseFollowersData(from, *progress, progress->match);
 }
 
 void Node::HandleHeartbeatResponse(const Message& message) {

@@ -18,6 +18,7 @@ void Node::Persisted(std::uint64_t ready_number) {
     has_own_vote |= write.term == term_ && write.vote == config_.id;
   }
   restored_.Persisted(ready_number);
+  MaybeMakeGood();
   WatchDisk();
   if (role_ == Role::kLeader) {
     Progress* self = tracker_.Find(config_.id);

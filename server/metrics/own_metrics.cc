@@ -66,6 +66,16 @@ void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
     const raft::Index committed = replica().commit_index();
     return committed > applied ? committed - applied : 0;
   });
+  registry.Gauge("kvorum_data_lost",
+                 "Whether this member lacks data that it had acknowledged, and has no vote (1), or "
+                 "not (0).",
+                 [replica] { return replica().status().lost_data() != 0 ? 1 : 0; });
+  registry.Counter("kvorum_data_losses_total",
+                   "Times that this member found that it lacks data that it had acknowledged.",
+                   [replica] { return replica().status().counters().losses.value(); });
+  registry.Counter("kvorum_peers_data_losses_total",
+                   "Times that this member, as the leader, found that of a follower.",
+                   [replica] { return replica().status().counters().peers_losses.value(); });
   registry.Counter("kvorum_refused_messages_total", "Messages of peers that were refused.",
                    [replica] { return replica().refused_messages(); });
   registry.Counter("kvorum_repeated_proposals_total", "Forwarded proposals that came again.",

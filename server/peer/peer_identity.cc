@@ -2,6 +2,7 @@
 
 #include "server/messages/member_id.h"
 #include "server/messages/version.h"
+#include "server/peer/incarnation.h"
 
 namespace kvorum::server {
 
@@ -18,6 +19,7 @@ std::string RequestHead(const PeerIdentity& identity, std::string_view method,
   line("X-Min-Cluster-Version", kMinClusterVersion);
   line("X-Etcd-Cluster-Id", IdText(identity.cluster_id));
   if (!identity.peer_urls.empty()) line("X-PeerURLs", identity.peer_urls);
+  if (identity.incarnations != nullptr) line(kIncarnationHeader, identity.incarnations->Own());
   head.append(more).append("\r\n");
   return head;
 }

@@ -24,10 +24,13 @@ inline constexpr std::string_view kSnapshotPath = "/raft/snapshot";
 inline constexpr std::string_view kProbingPath = "/raft/probing";
 inline constexpr std::string_view kStreamPrefix = "/raft/stream/";
 
+class IncarnationGuard;
+
 struct PeerIdentity {
   raft::MemberId member_id = raft::kNone;
   std::uint64_t cluster_id = 0;
-  std::string peer_urls;  // ours, separated by commas
+  std::string peer_urls;                     // ours, separated by commas
+  IncarnationGuard* incarnations = nullptr;  // null: none is told, and everybody admitted
 };
 
 // The head of a request to a peer, up to and including the line of X-PeerURLs. `more` has complete

@@ -11,6 +11,7 @@
 #include "base/logging.h"
 #include "server/messages/member_id.h"
 #include "server/messages/version.h"
+#include "server/peer/incarnation.h"
 #include "server/peer/peer.h"
 #include "server/peer/probe.h"
 #include "server/peer/request_checks.h"
@@ -82,6 +83,8 @@ struct PeerTransport::Impl {
   }
   bool KnowsMember(raft::MemberId id) const { return view->members.contains(id); }
   std::vector<rpc::HttpHeader> OwnHeaders() const;
+  std::optional<rpc::HttpResponse> RefuseIncarnation(const rpc::HttpHead& head,
+                                                     raft::MemberId sender);
 
   const Options options;
   PeerLoop loop{"peer"};
@@ -240,9 +243,26 @@ void PeerTransport::Impl::Deliver(raft::MemberId sender, std::vector<raft::Messa
 }
 
 std::vector<rpc::HttpHeader> PeerTransport::Impl::OwnHeaders() const {
-  return {{"X-Etcd-Cluster-Id", IdText(links.identity.cluster_id)},
-          {"X-Server-Version", std::string(kApiVersion)},
-          {std::string(kSnapshotFormatHeader), std::string(kSnapshotFormat)}};
+  std::vector<rpc::HttpHeader> headers = {
+      {"X-Etcd-Cluster-Id", IdText(links.identity.cluster_id)},
+      {"X-Server-Version", std::string(kApiVersion)},
+      {std::string(kSnapshotFormatHeader), std::string(kSnapshotFormat)}};
+  if (const IncarnationGuard* guard = links.identity.incarnations; guard != nullptr)
+    headers.push_back({std::string(kIncarnationHeader), guard->Own()});
+  return headers;
+}
+
+// A member that has lost data and does not know it is not heard, until it does.
+std::optional<rpc::HttpResponse> PeerTransport::Impl::RefuseIncarnation(const rpc::HttpHead& head,
+                                                                        raft::MemberId sender) {
+  IncarnationGuard* guard = links.identity.incarnations;
+  if (guard == nullptr || !KnowsMember(sender) ||
+      guard->Admits(sender, head.Header("x-kvorum-incarnation"))) {
+    return std::nullopt;
+  }
+  rpc::HttpResponse refusal = HttpError(412, "the sender has lost data");
+  refusal.headers.push_back({std::string(kDataLostHeader), "1"});
+  return refusal;
 }
 
 RequestPlan PeerTransport::Impl::OnRequest(const rpc::HttpHead& head) {
@@ -289,6 +309,7 @@ RequestPlan PeerTransport::Impl::PlanStream(const rpc::HttpHead& head) {
       Remember(request.error().unknown_sender, head.Header("x-peerurls"));
     return {.action = std::move(request.error().response)};
   }
+  if (auto refusal = RefuseIncarnation(head, request->from)) return {.action = *std::move(refusal)};
   const auto attach = [this, request = *request](std::unique_ptr<PeerSocket> socket) {
     Peer* peer = FindPeer(request.from);  // it may be gone meanwhile
     if (peer != nullptr && peer->is_member()) peer->Attach(request.kind, std::move(socket));
@@ -312,7 +333,7 @@ std::optional<rpc::HttpResponse> PeerTransport::Impl::RefuseSender(const rpc::Ht
     return HttpError(403, "cannot process message from removed member");
   Remember(sender, head.Header("x-peerurls"));
   if (FindPeer(sender) == nullptr) return HttpError(403, "unknown sender");
-  return std::nullopt;
+  return RefuseIncarnation(head, sender);
 }
 
 // Nonsense is reported first, as by etcd's peers, whoever sent it, as long as checking is cheap.

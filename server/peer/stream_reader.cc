@@ -8,6 +8,7 @@
 #include "rpc/http1_parser.h"
 #include "server/messages/member_id.h"
 #include "server/peer/http_answer.h"
+#include "server/peer/incarnation.h"
 
 namespace kvorum::server {
 namespace {
@@ -137,11 +138,20 @@ Result<void> StreamReader::TakeHead(std::size_t& used) {
   std::string text = connection.body.substr(0, 200);
   while (text.ends_with('\n')) text.pop_back();
   if (SaysRemoved(head, text, links_.identity.cluster_id)) links_.on_removed();
+  IncarnationGuard* guard = links_.identity.incarnations;
+  if (guard != nullptr && !head.Header("x-kvorum-data-lost").empty()) guard->ToldOfLoss(peer_);
   return Fail(Code::kFailedPrecondition,
               "refused: " + std::to_string(head.status) + " " + std::move(text));
 }
 
 Result<void> StreamReader::OnAnswer() {
+  IncarnationGuard* guard = links_.identity.incarnations;
+  if (guard != nullptr &&
+      !guard->Admits(peer_, connection_->parser.head().Header("x-kvorum-incarnation"))) {
+    return Fail(
+        Code::kFailedPrecondition,
+        "it has lost data: its data directory is another one than before, or an older copy");
+  }
   connection_->decoder = StreamDecoder::Create(kind_, links_.identity.member_id, peer_,
                                                links_.options.max_frame_bytes);
   pause_ = links_.options.first_redial;

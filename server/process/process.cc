@@ -386,7 +386,8 @@ void Process::Start(std::function<void()> on_end) {
   impl.transport.Start(
       {.member_id = impl.context.member_id,
        .cluster_id = impl.context.cluster_id,
-       .peer_urls = impl.options.initial_advertise_peer_urls},
+       .peer_urls = impl.options.initial_advertise_peer_urls,
+       .incarnations = &impl.local_member->incarnations()},
       *impl.local_member,
       {.http = MakePeerHttpHandler(impl.context, impl.services.cluster,
                                    impl.services.lease.access(), impl.defragment_turns),

@@ -42,6 +42,10 @@ bool IsOfOneMessage(raft::EventType type) {
     case raft::EventType::kQuorumLost:
     case raft::EventType::kTransferStarted:
     case raft::EventType::kTransferAborted:
+    case raft::EventType::kDataLost:
+    case raft::EventType::kDataMadeGood:
+    case raft::EventType::kFollowerLostData:
+    case raft::EventType::kFollowerMadeGood:
     case raft::EventType::kDiskStalled:
     case raft::EventType::kDiskRecovered:
       return false;
@@ -49,10 +53,28 @@ bool IsOfOneMessage(raft::EventType type) {
   return false;
 }
 
+// A loss of data is for the operator to read, whoever finds it.
+void WriteLoss(const raft::Event& event) {
+  if (event.type == raft::EventType::kDataLost) {
+    KV_ERROR(
+        "this member lacks data that it had acknowledged: its data directory was replaced, or "
+        "brought back from an older copy; it has no vote until a leader has given the data back. "
+        "If that takes longer than its size explains, move the leader, or remove this member and "
+        "add it anew with an empty directory",
+        {"index", event.index}, {"leader", IdText(event.peer)}, {"term", event.term});
+  } else if (event.type == raft::EventType::kFollowerLostData) {
+    KV_ERROR(
+        "a member lacks data that it had acknowledged: its data directory was replaced, or brought "
+        "back from an older copy; nothing that it acknowledged counts until it is filled again",
+        {"peer", IdText(event.peer)}, {"index", event.index}, {"term", event.term});
+  }
+}
+
 }  // namespace
 
 void EventLog::Write(const std::vector<raft::Event>& events, TimePoint now) {
   for (const raft::Event& event : events) {
+    WriteLoss(event);
     std::uint64_t left_out = 0;
     if (IsOfOneMessage(event.type)) {
       if (last_.size() >= kMaxRemembered) last_.clear();

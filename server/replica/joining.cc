@@ -132,6 +132,21 @@ bool IsCompatible(PeerRequester& peers, const std::vector<Member>& members, raft
   return compatible;
 }
 
+// A member publishes its client URLs when it has started: this one had a log.
+Result<void> CheckNotStarted(const RemoteCluster& cluster, raft::MemberId self) {
+  const auto known = std::ranges::find(cluster.members, self, &Member::id);
+  if (known == cluster.members.end() || known->client_urls.empty()) return {};
+  const std::string id = IdText(self);
+  return Fail(
+      Code::kFailedPrecondition,
+      "member " + id +
+          " has already been started, and this data directory is empty: what "
+          "it acknowledged is lost, and with its vote the cluster could lose it, too. Remove "
+          "the member and add it anew: kvorumctl member remove " +
+          id + "; kvorumctl member add " + known->name + " --peer-urls=" +
+          Join(known->peer_urls, ",") + "; then start with the --initial-cluster that this prints");
+}
+
 Result<Joined> JoinCluster(PeerRequester& peers, const std::vector<Member>& local,
                            const std::string& name, Duration request_timeout) {
   const auto remote = FetchCluster(peers, OthersUrls(local, name), kFetchTimeout);
@@ -145,6 +160,7 @@ Result<Joined> JoinCluster(PeerRequester& peers, const std::vector<Member>& loca
                                           ": " + matched.error().message);
   }
   const auto self = std::ranges::find(*matched, name, &Member::name);
+  KV_RETURN_IF_ERROR(CheckNotStarted(*remote, self->id));
   if (!IsCompatible(peers, remote->members, self->id, request_timeout))
     return Fail(Code::kFailedPrecondition, "incompatible with current running cluster");
   return Joined{.cluster_id = remote->id, .self = self->id, .members = remote->members};

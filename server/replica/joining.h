@@ -47,6 +47,8 @@ struct Joined {
   raft::MemberId self = raft::kNone;
   std::vector<Member> members;  // as the cluster knows them: for the first connections
 };
+// kFailedPrecondition if the member that joins has run before: its data is lost.
+Result<void> CheckNotStarted(const RemoteCluster& cluster, raft::MemberId self);
 // The whole procedure for --initial-cluster-state=existing. `local` are the members of
 // --initial-cluster.
 Result<Joined> JoinCluster(PeerRequester& peers, const std::vector<Member>& local,

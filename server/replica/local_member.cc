@@ -17,6 +17,7 @@
 #include "server/replica/database_sender.h"
 #include "server/replica/disk_space.h"
 #include "server/replica/housekeeping.h"
+#include "server/replica/incarnations.h"
 #include "server/replica/known_peers.h"
 #include "server/replica/lease_expiry.h"
 #include "server/replica/local_member_options.h"
@@ -58,6 +59,10 @@ Result<std::unique_ptr<LocalMember>> LocalMember::Open(FileSystem& fs,
   KV_RETURN_IF_ERROR(local_member->OpenState(fs, log, options));
   local_member->peers_ =
       std::make_unique<KnownPeers>(log.metadata.node_id, std::exchange(log.remotes, {}));
+  KV_TRY(local_member->incarnations_,
+         Incarnations::Open(fs, ParentDirectory(options.snap_dir) + "/incarnation",
+                            Rng(options.seed), executors.wal));
+  log.restart.lost_data = local_member->incarnations_->lost_data();
   const auto members = local_member->membership().View();
   KV_RETURN_IF_ERROR(local_member->peers_->Check(*members, log.metadata.cluster_id, options));
   if (options.force_new_cluster) {
@@ -65,6 +70,7 @@ Result<std::unique_ptr<LocalMember>> LocalMember::Open(FileSystem& fs,
     KV_TRY(const raft::Index last,
            ForceNewCluster(log, *members, applied, options.advertise_peer_urls));
     local_member->peers_->ForceAlone(last);
+    log.restart.lost_data = 0;  // there is nobody who has more
   }
   KV_RETURN_IF_ERROR(local_member->BuildReplica(fs, std::move(log), std::move(options)));
   return local_member;
@@ -95,7 +101,8 @@ Result<void> LocalMember::BuildReplica(FileSystem& fs, RecoveredLog log,
   options.raft.id = member_id_;
   options.raft.seed = options.seed;
   KV_RETURN_IF_ERROR(StartAtBackend(log.restart, store().recovered()));
-  status_ = std::make_unique<RaftStatus>(log.restart.applied);
+  status_ = std::make_unique<RaftStatus>(log.restart.applied, log.restart.lost_data);
+  incarnations_->SetLostData(log.restart.lost_data);
   ids_ = std::make_unique<RequestIdSource>(member_id_, executors_.raft.clock().WallNanos());
   ids_->GoOnBehind(log.restart.entries);
   KV_TRY(auto node, raft::Node::Create(options.raft, std::move(log.restart)));
@@ -127,7 +134,11 @@ Result<void> LocalMember::BuildReplica(FileSystem& fs, RecoveredLog log,
                 executors_.wal.Post([this, index] { intake_->Ignored(index); });
               },
           .leadership_changed = [this] { lease_expiry_->LeadershipChanged(); },
-          .watch_lag = options.watch_lag});
+          .watch_lag = options.watch_lag,
+          .lost_data_changed = [this](raft::Index index) { incarnations_->SetLostData(index); }});
+  incarnations_->SetHooks(
+      {.on_own_loss = [this](raft::MemberId) { replica_->LoseData(); },
+       .on_peers_loss = [this](raft::MemberId peer) { replica_->FollowerLostData(peer); }});
   options.lease_expiry.election_timeout = options.replica.election_timeout;
   options.lease_expiry.request_timeout = options.replica.request_timeout;
   lease_expiry_ = std::make_unique<LeaseExpiry>(
@@ -228,6 +239,8 @@ void LocalMember::Start(Transport& transport) {
   lease_expiry_->Start();
   housekeeping_->Start();
 }
+
+IncarnationGuard& LocalMember::incarnations() { return *incarnations_; }
 
 const ApplyTimes& LocalMember::apply_times() const { return applier_->times(); }
 

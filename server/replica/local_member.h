@@ -30,6 +30,8 @@ class ApplyLoop;
 class ApplyTimes;
 class DatabaseSender;
 class Housekeeping;
+class IncarnationGuard;
+class Incarnations;
 class KnownPeers;
 class LeaseExpiry;
 class LogWriter;
@@ -89,6 +91,7 @@ class LocalMember final : public TransportReceiver {
   Leases& leases() { return state_->leases(); }
   LeaseExpiry& lease_expiry() { return *lease_expiry_; }
   const AuthStates& auth_states() const { return state_->auth_states(); }
+  IncarnationGuard& incarnations();
   const LogWriter& log() const { return *log_; }
   const ApplyTimes& apply_times() const;
 
@@ -116,6 +119,7 @@ class LocalMember final : public TransportReceiver {
   std::uint64_t cluster_id_ = 0;
   raft::MemberId member_id_ = raft::kNone;
   std::unique_ptr<MemberState> state_;
+  std::unique_ptr<Incarnations> incarnations_;
   std::unique_ptr<KnownPeers> peers_;
   std::unique_ptr<WaitTable> waiters_;
   std::unique_ptr<RequestIdSource> ids_;

@@ -378,6 +378,22 @@ void Replica::SendHeldSnapshot(raft::MemberId to) {
   });
 }
 
+void Replica::LoseData() {
+  raft_.Post([this] {
+    if (stopped_) return;
+    node_->LoseData();
+    ProcessReady();
+  });
+}
+
+void Replica::FollowerLostData(raft::MemberId peer) {
+  raft_.Post([this, peer] {
+    if (stopped_) return;
+    node_->FollowerLostData(peer);
+    ProcessReady();
+  });
+}
+
 void Replica::GiveUpLeadership(Duration limit, Task done) {
   raft_.Post([this, limit, done = std::move(done)]() mutable {
     HandOver(stopped_ ? raft::kNone : node_->BestSuccessor(), limit, std::move(done));
@@ -459,6 +475,10 @@ void Replica::ProcessReady() {
 
 void Replica::HandleReady(raft::Ready ready) {
   logs_.events.Write(ready.events, raft_.clock().Now());
+  for (const raft::Event& event : ready.events) {
+    if (event.type == raft::EventType::kDataLost) status_.counters().losses.Add();
+    if (event.type == raft::EventType::kFollowerLostData) status_.counters().peers_losses.Add();
+  }
   // First, since clients wait for it; then, as a leader, the followers' work, which they can do
   // while our own disk works.
   if (!ready.committed.empty()) apply_.Push(std::move(ready.committed));
@@ -505,6 +525,11 @@ void Replica::PublishState() {
                                         .term = node_->term(),
                                         .leader = node_->leader(),
                                         .is_leading = node_->role() == raft::Role::kLeader});
+  const raft::Index lost_data = node_->lost_data().index();
+  if (lost_data != status_.lost_data()) {
+    status_.SetLostData(lost_data);
+    if (hooks_.lost_data_changed) hooks_.lost_data_changed(lost_data);
+  }
   if (changed && hooks_.leadership_changed) hooks_.leadership_changed();
   if (!moves_.empty()) EndMoves();
 }

@@ -81,6 +81,8 @@ class Replica {
     std::function<void()> leadership_changed;
     // WatcherPace; may be empty without a bound.
     WatcherPace::Lag watch_lag;
+    // raft::LostData::index() is another one. May be empty.
+    std::function<void(raft::Index index)> lost_data_changed{};
   };
 
   // The objects to which the replica hands its work and its reports; they outlive it.
@@ -132,6 +134,9 @@ class Replica {
   void HoldForSnapshot(raft::MemberId to,
                        std::move_only_function<void(Result<bool> held)> callback);
   void SendHeldSnapshot(raft::MemberId to);
+  // This member, or a peer, has lost data: see raft::Node.
+  void LoseData();
+  void FollowerLostData(raft::MemberId peer);
   // If this member leads and another one can: transfers leadership to the connected one with most
   // of the log. `done` runs when it leads, or after `limit`.
   void GiveUpLeadership(Duration limit, Task done);

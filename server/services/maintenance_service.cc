@@ -58,6 +58,11 @@ void MaintenanceService::GetStatus(const rpc::CallContext&, Received<EmptyMessag
   if (context_.quarantine != nullptr && context_.quarantine->stands() &&
       !context_.alarms->Stands(own))
     status.errors.push_back(AlarmText(own));
+  if (const raft::Index lost = context_.replica->status().lost_data(); lost != 0) {
+    status.errors.push_back(
+        "DATALOST: the member lacks data that it had acknowledged, up to index " +
+        std::to_string(lost.value()) + " or later, and has no vote");
+  }
   const ResponseHeader header = context_.Header(context_.store->revision(), status.term);
   reply.Send(header, std::move(status));
 }

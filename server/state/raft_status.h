@@ -23,6 +23,8 @@ struct RaftCounters {
   Counter installed;
   Counter promotions;  // of learners, by this member as the leader
   Counter refused_promotions;
+  Counter losses;        // times that this member found it lacks data that it had acknowledged
+  Counter peers_losses;  // the same of a follower, found by this member as the leader
 };
 
 class RaftStatus {
@@ -35,7 +37,8 @@ class RaftStatus {
     bool is_leading = false;
   };
 
-  explicit RaftStatus(raft::Index applied = 0) : applied_index_(applied) {}
+  explicit RaftStatus(raft::Index applied = 0, raft::Index lost_data = 0)
+      : applied_index_(applied), lost_data_(lost_data) {}
   RaftStatus(const RaftStatus&) = delete;
   RaftStatus& operator=(const RaftStatus&) = delete;
 
@@ -51,6 +54,9 @@ class RaftStatus {
   }
   // The term in which this member leads, as far as it knows; 0 if it does not.
   raft::Term leading_term() const { return leading_term_.load(std::memory_order_acquire); }
+  // Nonzero while this member lacks data that it had acknowledged, and has no vote: up to which
+  // index, as far as it knows.
+  raft::Index lost_data() const { return lost_data_.load(std::memory_order_acquire); }
   // Messages of peers that no correct one sends, or for which there was no room.
   std::uint64_t refused_messages() const {
     return refused_messages_.load(std::memory_order_relaxed);
@@ -75,6 +81,7 @@ class RaftStatus {
   void SetLeaderOverdue(bool is_overdue) {
     is_leader_overdue_.store(is_overdue, std::memory_order_release);
   }
+  void SetLostData(raft::Index index) { lost_data_.store(index, std::memory_order_release); }
   void SetApplied(raft::Index index) { applied_index_.store(index, std::memory_order_release); }
   RaftCounters& counters() { return counters_; }
   void CountRefusedMessage() { refused_messages_.fetch_add(1, std::memory_order_relaxed); }
@@ -85,6 +92,7 @@ class RaftStatus {
  private:
   RaftCounters counters_;
   std::atomic<raft::Index> applied_index_;
+  std::atomic<raft::Index> lost_data_;
   std::atomic<raft::Index> commit_index_{0};
   std::atomic<raft::Term> term_{0};
   std::atomic<raft::MemberId> leader_{raft::kNone};

@@ -23,7 +23,8 @@ void Member::Start() {
                              .snapshot_term = disk_.snapshot_term,
                              .entries = disk_.entries,
                              .applied = disk_.applied,
-                             .conf_state = disk_.conf_state});
+                             .conf_state = disk_.conf_state,
+                             .lost_data = disk_.lost_data});
   KV_CHECK(node.has_value(), node.error().message);
   node_ = std::move(*node);
   persisted_ = 0;
@@ -34,6 +35,7 @@ Ready Member::TakeReady() {
   Ready ready = node_->TakeReady();
   node_->CheckInvariants();
   cluster_.OnReady(*this, ready);
+  disk_.lost_data = node_->lost_data().index();
   for (const Message& message : ready.messages) {
     Message sent = message;
     // As the driver does: the snapshot that is really sent is the state machine's, here and now.
@@ -152,6 +154,21 @@ void Member::Crash(std::size_t surviving_steps) {
   node_.reset();
 }
 
+void Member::ReplaceDisk(Disk disk) {
+  if (is_up()) Crash();
+  disk_ = std::move(disk);
+  had_disk_replaced_ = true;
+  // A member's connections end with it.
+  std::erase_if(cluster_.network(),
+                [&](const Message& message) { return message.from == id() || message.to == id(); });
+  Start();
+}
+
+void Member::LoseData() {
+  node_->LoseData();
+  disk_.lost_data = node_->lost_data().index();
+}
+
 void Member::CheckHolds(const std::vector<Entry>& history) const {
   const Log& log = node_->log();
   KV_CHECK(log.last_index().value() >= history.size(), "what was committed is lost");
@@ -189,6 +206,9 @@ Dropped Cluster::Read(MemberId id) {
 
 void Cluster::OnReady(Member& member, const Ready& ready) {
   for (const Event& event : ready.events) {
+    KV_CHECK(
+        event.type != EventType::kDataLost || event.peer == kNone || member.had_disk_replaced(),
+        "a member believes that it lost data");
     if (event.type != EventType::kBecameLeader) continue;
     const auto [known, is_new] = leaders_.emplace(event.term, member.id());
     KV_CHECK(is_new, "election safety: two leaders in one term");

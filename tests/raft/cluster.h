@@ -6,7 +6,8 @@
 // seed chooses (a prefix survives, in the middle of a Ready too); synced ones stay. State machine:
 // durable up to the last Checkpoint. Network: messages are lost, repeated and reordered, never
 // altered. Raft does not survive more than that (a disk that loses synced data, a member that
-// lies), and it is not tried.
+// lies), and it is not tried, but for one member at a time whose disk is replaced as a whole by an
+// older one while nobody is ahead of the leader's term, and which is told so (ReplaceDisk).
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,7 @@ struct Disk {
   // The state machine's last checkpoint.
   Index applied = 0;
   ConfState conf_state{};
+  Index lost_data = 0;
 };
 
 class Cluster;
@@ -60,6 +62,11 @@ class Member {
   void Crash(std::size_t surviving_steps = 0);
   std::size_t UnsyncedSteps() const;
   void Start();
+  // Stops the member, and starts it again from this disk, an older one of its own or an empty one.
+  void ReplaceDisk(Disk disk);
+  // A peer tells it that it has lost data, and hears nothing from it before that is on its disk.
+  void LoseData();
+  bool had_disk_replaced() const { return had_disk_replaced_; }
   // Checks that the log holds all entries known to be committed.
   void CheckHolds(const std::vector<Entry>& history) const;
 
@@ -79,6 +86,7 @@ class Member {
   std::deque<Ready> writes_;     // written, not synced; only the parts for the disk are kept
   std::uint64_t persisted_ = 0;  // the last Ready that is synced
   std::deque<PendingApply> to_apply_;
+  bool had_disk_replaced_ = false;
 };
 
 class Cluster {

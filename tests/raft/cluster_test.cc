@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -29,7 +30,8 @@ namespace {
 struct Coverage {
   std::size_t elections = 0, committed = 0, reads = 0, crashes = 0, torn_writes = 0, partitions = 0,
               snapshots = 0, conf_changes = 0, joint_states = 0, transfers = 0, truncations = 0,
-              lost_quorums = 0, refused_conf_changes = 0, disk_stalls = 0, stalled_leaders = 0;
+              lost_quorums = 0, refused_conf_changes = 0, disk_stalls = 0, stalled_leaders = 0,
+              replaced_disks = 0;
 
   void Add(const Coverage& other) {
     elections += other.elections;
@@ -47,6 +49,7 @@ struct Coverage {
     refused_conf_changes += other.refused_conf_changes;
     disk_stalls += other.disk_stalls;
     stalled_leaders += other.stalled_leaders;
+    replaced_disks += other.replaced_disks;
   }
 };
 
@@ -57,6 +60,8 @@ class History {
     voters_ = 1 + rng_.Below(5);
     const std::size_t spares = rng_.OneIn(2) ? 0 : 1 + rng_.Below(3);
     changes_conf_ = spares > 0 || rng_.OneIn(2);
+    // Not drawn: other seeds keep their histories.
+    replaces_disks_ = voters_ >= 3 && !changes_conf_ && seed % 2 == 1;
     Config config{.pre_vote = !rng_.OneIn(4),
                   .check_quorum = !rng_.OneIn(4),
                   .takes_conf_change_v2 = true,
@@ -240,6 +245,10 @@ class History {
         return;
       case 19:
         if (Member& member = Any(); member.is_up() && rng_.OneIn(2)) member.Checkpoint();
+        if (replaces_disks_ && rng_.OneIn(20)) {
+          const Member& member = Any();
+          older_disks_[member.id()] = member.disk();
+        }
         return;
       case 20:
         CrashOrRestart();
@@ -267,12 +276,32 @@ class History {
       return;
     }
     if (!rng_.OneIn(8)) return;
+    if (replaces_disks_ && rng_.OneIn(2)) return ReplaceDisk(member);
     const std::size_t steps = member.UnsyncedSteps();
     const std::size_t surviving = rng_.Below(steps + 1);
     ++coverage_.crashes;
     if (surviving != 0 && surviving != steps) ++coverage_.torn_writes;
     member.Crash(surviving);
     if (keeps_text_) text_ += std::to_string(member.id().value()) + " crashes\n";
+  }
+
+  // A majority of which two members have lost data may have lost what it committed, and a vote that
+  // a member has forgotten may make two leaders: neither is tried.
+  void ReplaceDisk(Member& member) {
+    Member* leader = Leader();
+    if (leader == nullptr || leader == &member) return;
+    const auto is_ahead = [&](Term term) { return term > leader->node().term(); };
+    for (auto& [id, other] : cluster_.members()) {
+      if (!other.is_up() || other.node().lost_data().stands() || is_ahead(other.node().term()))
+        return;
+    }
+    if (std::ranges::any_of(cluster_.network(), is_ahead, &Message::term)) return;
+    const auto found = older_disks_.find(member.id());
+    member.ReplaceDisk(found == older_disks_.end() ? Disk{} : found->second);
+    // What its peers would tell it before it takes part.
+    member.LoseData();
+    ++coverage_.replaced_disks;
+    if (keeps_text_) text_ += std::to_string(member.id().value()) + " gets an older disk\n";
   }
 
   void Partition() {
@@ -329,6 +358,8 @@ class History {
   std::size_t voters_ = 0;
   bool changes_conf_ = false;
   int proposals_ = 0;
+  bool replaces_disks_ = false;
+  std::map<MemberId, Disk> older_disks_;
   std::vector<std::uint64_t> groups_;  // by member; empty: no partition
   MemberId stalled_disk_ = kNone;
   Coverage coverage_;
@@ -358,11 +389,12 @@ TEST(RaftClusterTest, KeepsItsPromisesAndRecovers) {
   std::printf(
       "%zu elections, %zu committed, %zu reads, %zu crashes, %zu torn writes, %zu partitions, "
       "%zu snapshots, %zu configuration changes applied, %zu joint, %zu refused, %zu transfers, "
-      "%zu truncations, %zu lost quorums, %zu stalled disks, %zu of leaders\n",
+      "%zu truncations, %zu lost quorums, %zu stalled disks, %zu of leaders, %zu replaced disks\n",
       coverage.elections, coverage.committed, coverage.reads, coverage.crashes,
       coverage.torn_writes, coverage.partitions, coverage.snapshots, coverage.conf_changes,
       coverage.joint_states, coverage.refused_conf_changes, coverage.transfers,
-      coverage.truncations, coverage.lost_quorums, coverage.disk_stalls, coverage.stalled_leaders);
+      coverage.truncations, coverage.lost_quorums, coverage.disk_stalls, coverage.stalled_leaders,
+      coverage.replaced_disks);
   if (seeds < 100) return;
   EXPECT_GT(coverage.elections, 5 * seeds);
   EXPECT_GT(coverage.committed, 20 * seeds);
@@ -379,6 +411,7 @@ TEST(RaftClusterTest, KeepsItsPromisesAndRecovers) {
   EXPECT_GT(coverage.lost_quorums, seeds / 5);
   EXPECT_GT(coverage.disk_stalls, seeds);
   EXPECT_GT(coverage.stalled_leaders, seeds / 5);
+  EXPECT_GT(coverage.replaced_disks, seeds / 10);
 }
 
 TEST(RaftClusterTest, OneSeedIsOneHistory) {

@@ -187,7 +187,7 @@ Outcome Play(std::uint64_t seed, int steps) {
 TEST(RaftHostileTest, NoWellFormedMessageBreaksAMember) {
   std::size_t refused = 0;
   std::size_t led = 0;
-  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
     const Outcome outcome = Play(seed, 1500);
     refused += outcome.refused;
     led += outcome.has_led ? 1 : 0;

@@ -130,6 +130,18 @@ TEST(JoiningTest, AClusterOfAnotherVersionIsNotJoined) {
   EXPECT_EQ(JoinError(peers), "joined");
 }
 
+TEST(JoiningTest, AMemberThatHasRunDoesNotJoinAnew) {
+  FakePeers peers;
+  peers.Add("http://a:1",
+            R"([{"id":11,"peerURLs":["http://a:1"],"name":"a","clientURLs":["http://a:2"]},)"
+            R"({"id":22,"peerURLs":["http://b:1"],"name":"b","clientURLs":["http://b:2"]}])");
+  EXPECT_EQ(JoinError(peers),
+            "member 16 has already been started, and this data directory is empty: what it "
+            "acknowledged is lost, and with its vote the cluster could lose it, too. Remove the "
+            "member and add it anew: kvorumctl member remove 16; kvorumctl member add b "
+            "--peer-urls=http://b:1; then start with the --initial-cluster that this prints");
+}
+
 TEST(JoiningTest, AMemberThatHasRunDoesNotBeginAnew) {
   const std::vector<Member> local = Local();
   const auto self = std::ranges::find(local, "b", &Member::name);

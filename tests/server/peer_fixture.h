@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "server/messages/member_id.h"
+#include "server/peer/incarnation.h"
 #include "server/peer/peer_transport.h"
 
 namespace kvorum::server {
@@ -118,10 +119,14 @@ class TestPeer {
     EXPECT_TRUE(transport_->Listen().has_value());
   }
 
-  void Start(MembershipView view) {
+  void Start(MembershipView view, IncarnationGuard* incarnations = nullptr) {
     transport_->SetMembers(std::make_shared<const MembershipView>(std::move(view)));
     transport_->Start(
-        {.member_id = id_, .cluster_id = kTestCluster, .peer_urls = url_}, receiver_,
+        {.member_id = id_,
+         .cluster_id = kTestCluster,
+         .peer_urls = url_,
+         .incarnations = incarnations},
+        receiver_,
         {.http =
              [](const rpc::HttpRequest& request, rpc::HttpReply reply) {
                reply.Send(rpc::HttpResponse::Text(200, request.method + " " + request.target));
@@ -143,6 +148,44 @@ class TestPeer {
   KeepingReceiver receiver_;
   std::atomic<int> removals_{0};
   std::unique_ptr<PeerTransport> transport_;
+};
+
+// Admits whoever tells what it expects of a member, and keeps what it is told.
+class ScriptedGuard final : public IncarnationGuard {
+ public:
+  explicit ScriptedGuard(std::string own) : own_(std::move(own)) {}
+
+  std::string Own() const override {
+    const std::lock_guard lock(mutex_);
+    return own_;
+  }
+  bool Admits(raft::MemberId, std::string_view told) override {
+    const std::lock_guard lock(mutex_);
+    told_ = told;
+    return expected_.empty() || told == expected_;
+  }
+  void ToldOfLoss(raft::MemberId) override { ++losses_; }
+
+  void SetOwn(std::string own) {
+    const std::lock_guard lock(mutex_);
+    own_ = std::move(own);
+  }
+  void Expect(std::string told) {
+    const std::lock_guard lock(mutex_);
+    expected_ = std::move(told);
+  }
+  std::string told() const {
+    const std::lock_guard lock(mutex_);
+    return told_;
+  }
+  int losses() const { return losses_; }
+
+ private:
+  mutable std::mutex mutex_;  // guards the following
+  std::string own_;
+  std::string expected_;
+  std::string told_;
+  std::atomic<int> losses_{0};
 };
 
 inline Member MemberAt(raft::MemberId id, std::vector<std::string> urls) {

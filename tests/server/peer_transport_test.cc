@@ -204,6 +204,29 @@ TEST_P(PeerTransportTest, ARemovedMemberIsToldSo) {
   EXPECT_FALSE(a_.transport().ActiveSince(2).has_value());
 }
 
+TEST_P(PeerTransportTest, AMemberThatLostDataIsNotHeardUntilItKnows) {
+  ScriptedGuard guard_a("of a");
+  ScriptedGuard guard_b("of b, an older copy");
+  guard_a.Expect("of b, lacking");
+  a_.Start(ViewOf({&a_, &b_}), &guard_a);
+  b_.Start(ViewOf({&a_, &b_}), &guard_b);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (guard_b.losses() == 0) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    b_.transport().Send({Heartbeat(2, 1, 9)});
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(guard_a.losses(), 0);
+  {
+    const std::lock_guard lock(a_.receiver().mutex);
+    EXPECT_TRUE(a_.receiver().messages.empty()) << "neither by a stream nor by a post";
+  }
+  guard_b.SetOwn("of b, lacking");
+  AwaitStreams();
+  AwaitDelivery(b_, a_);
+  EXPECT_EQ(guard_b.told(), "of a");
+}
+
 TEST_P(PeerTransportTest, ProbesTellTheRoundTripTime) {
   StartBoth();
   const auto deadline = std::chrono::steady_clock::now() + kPatience;

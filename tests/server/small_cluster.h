@@ -66,7 +66,7 @@ class SmallCluster {
   Result<void> Start(std::size_t i) {
     Machine& machine = *machines_[i];
     Kill(i);
-    FileSystem& fs = machine.real_root.empty() ? machine.disk : PosixFileSystem();
+    FileSystem& fs = machine.real_root.empty() ? *machine.disk : PosixFileSystem();
     machine.member = std::make_unique<SmallMember>(fs, scheduler_, network_.PortOf(machine.id));
     if (!machine.real_root.empty()) machine.member->UseLmdb(machine.real_root);
     machine.member->OnBackend([&machine](mvcc::Backend& backend) { machine.backend = &backend; });
@@ -78,7 +78,8 @@ class SmallCluster {
     options.seed = seed_ * 1000 + ++starts_;
     if (change_options_) change_options_(options);
     KV_RETURN_IF_ERROR(machine.member->Start());
-    network_.Plug(machine.id, &machine.member->local_member());
+    network_.Plug(machine.id, &machine.member->local_member(),
+                  &machine.member->local_member().incarnations());
     return {};
   }
   Result<void> StartAll() {
@@ -91,12 +92,21 @@ class SmallCluster {
     if (machine.member == nullptr) return;
     network_.Plug(machine.id, nullptr);
     machine.member.reset();
-    machine.disk.Kill();
+    machine.disk->Kill();
   }
   // Power is lost as well.
   void Crash(std::size_t i, SimFileSystem::Keep keep) {
     Kill(i);
-    machines_[i]->disk.Crash(keep, rng_);
+    machines_[i]->disk->Crash(keep, rng_);
+  }
+  // A copy of the disk as it is.
+  std::unique_ptr<SimFileSystem> CopyOfDisk(std::size_t i) {
+    return machines_[i]->disk->CrashImage(SimFileSystem::Keep::kAll, rng_);
+  }
+  // The machine gets another disk; it is down from here on.
+  void ReplaceDisk(std::size_t i, std::unique_ptr<SimFileSystem> disk) {
+    Kill(i);
+    machines_[i]->disk = std::move(disk);
   }
   // Waits until the member has stopped in good order, then ends it.
   bool Stop(std::size_t i) {
@@ -114,7 +124,7 @@ class SmallCluster {
   bool is_up(std::size_t i) const { return machines_[i]->member != nullptr; }
   SmallMember& member(std::size_t i) { return *machines_[i]->member; }
   Replica& replica(std::size_t i) { return member(i).local_member().replica(); }
-  SimFileSystem& disk(std::size_t i) { return machines_[i]->disk; }
+  SimFileSystem& disk(std::size_t i) { return *machines_[i]->disk; }
   SmallNetwork& network() { return network_; }
   Scheduler& scheduler() { return scheduler_; }
   bool RunUntil(const std::function<bool()>& condition, Duration limit = std::chrono::seconds(60)) {
@@ -189,7 +199,7 @@ class SmallCluster {
     std::string initial_cluster;
     bool join_existing = false;
     std::string real_root;  // empty: its files are on `disk`
-    SimFileSystem disk;
+    std::unique_ptr<SimFileSystem> disk = std::make_unique<SimFileSystem>();
     mvcc::Backend* backend = nullptr;     // the member's
     std::unique_ptr<SmallMember> member;  // destroyed before its disk
   };

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "server/peer/incarnation.h"
 #include "server/peer/transport.h"
 #include "tests/server/lanes.h"
 
@@ -31,9 +32,12 @@ class SmallNetwork {
     return *port;
   }
   // Connects the member that is up behind a port; nullptr when it went down.
-  void Plug(raft::MemberId id, TransportReceiver* receiver) {
+  void Plug(raft::MemberId id, TransportReceiver* receiver, IncarnationGuard* guard = nullptr) {
     PortOf(id);
     ports_[id]->receiver = receiver;
+    ports_[id]->guard = guard;
+    std::erase_if(admitted_,
+                  [&](const auto& link) { return link.first == id || link.second == id; });
     std::erase_if(active_since_, [&](const auto& item) {
       return item.first.first == id || item.first.second == id;
     });
@@ -44,6 +48,10 @@ class SmallNetwork {
       if (other == id || port->receiver == nullptr) continue;
       if (!cut_.contains({id, other})) active_since_[{id, other}] = now;
       if (!cut_.contains({other, id})) active_since_[{other, id}] = now;
+      if (!cut_.contains({id, other}) && !cut_.contains({other, id})) {
+        static_cast<void>(IsAdmitted(id, other));
+        static_cast<void>(IsAdmitted(other, id));
+      }
     }
   }
 
@@ -94,6 +102,7 @@ class SmallNetwork {
     SmallNetwork& network;
     const raft::MemberId id;
     TransportReceiver* receiver = nullptr;
+    IncarnationGuard* guard = nullptr;
     std::shared_ptr<const MembershipView> members;
   };
 
@@ -120,12 +129,26 @@ class SmallNetwork {
     // A removed member is not listened to, as by the real transport.
     const auto& members = ports_.at(to)->members;
     if (members != nullptr && members->removed.contains(from)) return;
+    if (!IsAdmitted(from, to)) return;
     Result<raft::Message> message = raft::DecodeMessage(bytes);
     KV_CHECK(message.has_value(), "a message that no peer can read");
     // A connection does not outlive its sender.
     if (ReceiverOf(from) != nullptr)
       active_since_.emplace(std::pair(from, to), scheduler_.clock().Now());
     receiver->Receive(*std::move(message));
+  }
+
+  // Judged once for as long as both run, as when a stream is opened.
+  bool IsAdmitted(raft::MemberId from, raft::MemberId to) {
+    IncarnationGuard* sender = ports_.at(from)->guard;
+    IncarnationGuard* receiver = ports_.at(to)->guard;
+    if (sender == nullptr || receiver == nullptr || admitted_.contains({from, to})) return true;
+    if (!receiver->Admits(from, sender->Own())) {
+      sender->ToldOfLoss(to);
+      return false;
+    }
+    admitted_.emplace(from, to);
+    return true;
   }
 
   struct Transfer {
@@ -179,6 +202,7 @@ class SmallNetwork {
   std::map<raft::MemberId, std::unique_ptr<Port>> ports_;
   std::set<std::pair<raft::MemberId, raft::MemberId>> cut_;  // from, to
   std::map<std::pair<raft::MemberId, raft::MemberId>, TimePoint> active_since_;
+  std::set<std::pair<raft::MemberId, raft::MemberId>> admitted_;  // from, to
   std::function<bool(raft::Message&)> loses_;
   std::size_t snapshots_delivered_ = 0;
   bool as_etcd_ = false;

@@ -1,0 +1,65 @@
+// The incarnation of a member's data directory, as members tell it to each other beside the
+// member's id: whoever comes back with another directory, or with an older copy of his own, has
+// lost what he acknowledged (docs/decisions/0053-members-that-lost-data.md). A header that etcd's
+// members ignore, and do not send.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/raft_types.h"
+
+namespace kvorum::server {
+
+// In requests and answers under /raft.
+inline constexpr std::string_view kIncarnationHeader = "X-Kvorum-Incarnation";
+// In the refusal of one that has lost data and does not know it.
+inline constexpr std::string_view kDataLostHeader = "X-Kvorum-Data-Lost";
+
+struct Incarnation {
+  // As many of the last starts as tell a copy that was made some starts ago.
+  static constexpr std::size_t kRecentStarts = 8;
+
+  std::uint64_t id = 0;               // drawn with the directory
+  std::uint64_t starts = 0;           // of a member from it
+  std::vector<std::uint64_t> recent;  // drawn with each start; the last one first
+  bool lacks_data = false;            // it knows that it lacks what it acknowledged
+
+  // "<id> <starts> <recent>,<recent>… [lacking]", numbers in hex.
+  std::string Text() const;
+  static std::optional<Incarnation> Parse(std::string_view text);
+
+  friend bool operator==(const Incarnation&, const Incarnation&) = default;
+};
+
+// What a member remembers of another one.
+struct SeenIncarnation {
+  std::uint64_t id = 0;
+  std::uint64_t starts = 0;
+  std::uint64_t start = 0;  // the last of Incarnation::recent
+
+  static SeenIncarnation Of(const Incarnation& told);
+  // True unless `told` is of this directory, and later than what was seen or the same. More starts
+  // than are told prove nothing.
+  bool IsAheadOf(const Incarnation& told) const;
+
+  friend bool operator==(const SeenIncarnation&, const SeenIncarnation&) = default;
+};
+
+// A member's own incarnation, and its judgement of others'. Thread-safe; no call waits.
+class IncarnationGuard {
+ public:
+  virtual ~IncarnationGuard() = default;
+  // The header's value.
+  virtual std::string Own() const = 0;
+  // A peer tells its incarnation, or none. Returns false if it has lost data and does not know it:
+  // nothing may be heard from it.
+  virtual bool Admits(raft::MemberId peer, std::string_view told) = 0;
+  // A peer does not admit us.
+  virtual void ToldOfLoss(raft::MemberId peer) = 0;
+};
+
+}  // namespace kvorum::server

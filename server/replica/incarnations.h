@@ -1,0 +1,78 @@
+// This member's own incarnation and those that it has seen of others, kept in the file
+// `incarnation` of the data directory, with the mark of a member that has lost data. Whoever loses
+// the directory loses all of them together.
+//
+//   kvorum incarnation 1
+//   own <id> <starts> <recent>,<recent>…
+//   lost <index>
+//   peer <member> <id> <starts> <start>
+//
+// Threading: thread-safe; the file is written on the wal executor, behind the log's writes. A file
+// that cannot be read or written costs only the guard: a new incarnation is drawn, and the peers
+// take this member for one that has lost its data until a leader has made sure of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/file_system.h"
+#include "base/rng.h"
+#include "base/task.h"
+#include "proto/raft_types.h"
+#include "server/peer/incarnation.h"
+
+namespace kvorum::server {
+
+class Incarnations final : public IncarnationGuard {
+ public:
+  struct Hooks {
+    // A peer says that this member has lost data. Any thread.
+    std::function<void(raft::MemberId peer)> on_own_loss;
+    // A peer has lost data, and knows it. Any thread.
+    std::function<void(raft::MemberId peer)> on_peers_loss;
+  };
+
+  // Reads the file, if there is one, counts a start, and writes it. `random` draws what has to be
+  // unique.
+  static Result<std::unique_ptr<Incarnations>> Open(FileSystem& fs, std::string path, Rng random,
+                                                    Executor& wal);
+  // Before the member runs.
+  void SetHooks(Hooks hooks) { hooks_ = std::move(hooks); }
+
+  // ---- IncarnationGuard ----
+  std::string Own() const override;
+  bool Admits(raft::MemberId peer, std::string_view told) override;
+  void ToldOfLoss(raft::MemberId peer) override;
+
+  // The index of raft::LostData, kept over restarts; 0: nothing is lacking. Peers are told that
+  // something is when that is on disk.
+  raft::Index lost_data() const;
+  void SetLostData(raft::Index index);
+
+ private:
+  Incarnations(FileSystem& fs, std::string path, Executor& wal)
+      : fs_(fs), path_(std::move(path)), wal_(wal) {}
+
+  bool Parse(std::string_view text);
+  std::string Content() const;
+  void SaveSoon();
+  void Save();
+
+  FileSystem& fs_;
+  const std::string path_;
+  Executor& wal_;
+  Hooks hooks_;
+
+  mutable std::mutex mutex_;  // guards the following
+  Incarnation own_;           // lacks_data as the file says
+  raft::Index lost_data_ = 0;
+  std::map<raft::MemberId, SeenIncarnation> seen_;
+  bool will_save_ = false;
+};
+
+}  // namespace kvorum::server

@@ -1,0 +1,153 @@
+// The incarnation of a data directory: its text, its judgement, its file.
+#include "server/replica/incarnations.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/disk/sim_file_system.h"
+#include "tests/server/lanes.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr const char* kFile = "/data/member/incarnation";
+
+TEST(IncarnationTest, ItsTextComesBackAsItWas) {
+  const Incarnation incarnation{.id = 0xabc, .starts = 18, .recent = {1, 2, 3}};
+  EXPECT_EQ(incarnation.Text(), "abc 12 1,2,3");
+  EXPECT_EQ(Incarnation::Parse(incarnation.Text()), incarnation);
+  Incarnation lacking = incarnation;
+  lacking.lacks_data = true;
+  EXPECT_EQ(lacking.Text(), "abc 12 1,2,3 lacking");
+  EXPECT_EQ(Incarnation::Parse(lacking.Text()), lacking);
+}
+
+TEST(IncarnationTest, NonsenseIsNone) {
+  for (const char* text :
+       {"", " ", "abc", "abc 1", "abc 1 ", "0 1 1", "abc 0 1", "abc 1 1,2", "abc 1 1 other",
+        "x 1 1", "abc 9 1,2,3,4,5,6,7,8,9", "abc 2 1,,2", "abc 1 1 lacking lacking"}) {
+    EXPECT_EQ(Incarnation::Parse(text), std::nullopt) << text;
+  }
+}
+
+TEST(IncarnationTest, AnotherDirectoryAndAnOlderCopyAreTold) {
+  const SeenIncarnation seen{.id = 1, .starts = 5, .start = 50};
+  const auto is_behind = [&](const Incarnation& told) { return seen.IsAheadOf(told); };
+  EXPECT_FALSE(is_behind({.id = 1, .starts = 5, .recent = {50, 40}})) << "the same";
+  EXPECT_FALSE(is_behind({.id = 1, .starts = 7, .recent = {70, 60, 50, 40}})) << "later";
+  EXPECT_FALSE(is_behind({.id = 1, .starts = 20, .recent = {200, 190, 180}})) << "much later";
+  EXPECT_TRUE(is_behind({.id = 2, .starts = 6, .recent = {60, 50}})) << "another directory";
+  EXPECT_TRUE(is_behind({.id = 1, .starts = 4, .recent = {40, 30}})) << "an older copy";
+  EXPECT_TRUE(is_behind({.id = 1, .starts = 5, .recent = {51, 40}})) << "started once";
+  EXPECT_TRUE(is_behind({.id = 1, .starts = 7, .recent = {71, 61, 51, 40}})) << "started often";
+}
+
+class IncarnationsTest : public testing::Test {
+ protected:
+  IncarnationsTest() { EXPECT_TRUE(disk_.MakeDirectories("/data/member").has_value()); }
+
+  std::unique_ptr<Incarnations> Open(std::uint64_t seed) {
+    auto opened = Incarnations::Open(disk_, kFile, Rng(seed), lanes_.wal());
+    EXPECT_TRUE(opened.has_value()) << opened.error().message;
+    (*opened)->SetHooks({.on_own_loss = [this](raft::MemberId) { ++own_losses_; },
+                         .on_peers_loss = [this](raft::MemberId) { ++peers_losses_; }});
+    return *std::move(opened);
+  }
+  void Save() { lanes_.RunFor(std::chrono::seconds(3)); }
+  std::string Content() { return ReadWholeFile(disk_, kFile, 1 << 16).value(); }
+
+  SimFileSystem disk_;
+  Lanes lanes_{1};
+  int own_losses_ = 0;
+  int peers_losses_ = 0;
+};
+
+TEST_F(IncarnationsTest, AllStartsOfADirectoryAreOneIncarnation) {
+  const auto first = Incarnation::Parse(Open(1)->Own());
+  const auto second = Incarnation::Parse(Open(2)->Own());
+  ASSERT_TRUE(first.has_value() && second.has_value());
+  EXPECT_EQ(first->id, second->id);
+  EXPECT_EQ(first->starts, 1);
+  EXPECT_EQ(second->starts, 2);
+  EXPECT_EQ(second->recent.back(), first->recent.front());
+  for (int i = 0; i < 20; ++i) Open(static_cast<std::uint64_t>(10 + i));
+  EXPECT_EQ(Incarnation::Parse(Open(99)->Own())->recent.size(), Incarnation::kRecentStarts);
+}
+
+TEST_F(IncarnationsTest, APeerThatComesBackWithLessIsNotAdmittedUntilItKnows) {
+  auto mine = Open(1);
+  EXPECT_TRUE(mine->Admits(2, "a 3 30,20,10"));
+  EXPECT_TRUE(mine->Admits(2, "a 4 40,30,20"));
+  Save();
+  mine = Open(2);
+  EXPECT_TRUE(mine->Admits(2, "a 4 40,30,20")) << "remembered over restarts";
+  EXPECT_FALSE(mine->Admits(2, "a 3 30,20,10"));
+  EXPECT_FALSE(mine->Admits(2, "b 1 1"));
+  EXPECT_TRUE(mine->Admits(3, "b 1 1")) << "another member";
+  EXPECT_EQ(peers_losses_, 0);
+  EXPECT_TRUE(mine->Admits(2, "b 1 1 lacking"));
+  EXPECT_EQ(peers_losses_, 1);
+  EXPECT_TRUE(mine->Admits(2, "b 1 1")) << "made good";
+  EXPECT_FALSE(mine->Admits(2, "a 4 40,30,20")) << "and the old directory comes too late";
+}
+
+TEST_F(IncarnationsTest, AMemberOfAnotherProgramTellsNone) {
+  auto mine = Open(1);
+  EXPECT_TRUE(mine->Admits(2, "a 3 30,20,10"));
+  EXPECT_TRUE(mine->Admits(2, "nonsense")) << "and changes nothing";
+  EXPECT_FALSE(mine->Admits(2, "b 1 1"));
+  EXPECT_TRUE(mine->Admits(2, ""));
+  EXPECT_TRUE(mine->Admits(2, "b 1 1"));
+}
+
+TEST_F(IncarnationsTest, WhoLacksDataSaysSoOnceThatIsOnDisk) {
+  auto mine = Open(1);
+  mine->ToldOfLoss(2);
+  EXPECT_EQ(own_losses_, 1);
+  mine->SetLostData(7);
+  EXPECT_FALSE(Incarnation::Parse(mine->Own())->lacks_data);
+  Save();
+  EXPECT_TRUE(Incarnation::Parse(mine->Own())->lacks_data);
+  mine = Open(2);
+  EXPECT_EQ(mine->lost_data(), 7);
+  EXPECT_TRUE(Incarnation::Parse(mine->Own())->lacks_data);
+  mine->SetLostData(0);
+  Save();
+  mine = Open(3);
+  EXPECT_EQ(mine->lost_data(), 0);
+  EXPECT_FALSE(Incarnation::Parse(mine->Own())->lacks_data);
+}
+
+TEST_F(IncarnationsTest, TheFileIsAsItIs) {
+  auto mine = Open(1);
+  EXPECT_TRUE(mine->Admits(0x1f, "a 3 30,20,10"));
+  mine->SetLostData(16);
+  Save();
+  Incarnation own = *Incarnation::Parse(mine->Own());
+  own.lacks_data = false;
+  EXPECT_EQ(Content(), "kvorum incarnation 1\nown " + own.Text() + "\nlost 10\npeer 1f a 3 30\n");
+}
+
+TEST_F(IncarnationsTest, ADamagedFileIsAnotherDirectory) {
+  const auto first = Incarnation::Parse(Open(1)->Own());
+  const std::string content = Content();
+  for (std::size_t length = 0; length < content.size(); ++length) {
+    ASSERT_TRUE(WriteFileAtomically(disk_, kFile, content.substr(0, length)).has_value());
+    const auto drawn = Incarnation::Parse(Open(2 + length)->Own());
+    ASSERT_TRUE(drawn.has_value());
+    EXPECT_EQ(drawn->starts == 1, drawn->id != first->id) << length;
+  }
+}
+
+TEST_F(IncarnationsTest, MembersThatLeftAreForgotten) {
+  auto mine = Open(1);
+  for (std::uint64_t id = 1; id <= 200; ++id) mine->Admits(raft::MemberId{id}, "a 1 1");
+  Save();
+  EXPECT_LT(Content().size(), 64 * 40 + 200);
+}
+
+}  // namespace
+}  // namespace kvorum::server
