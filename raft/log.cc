@@ -1,6 +1,7 @@
 #include "raft/log.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -24,8 +25,27 @@ Log::Log(Index snapshot_index, Term snapshot_term, std::vector<Entry> entries)
 
 std::optional<Term> Log::TermAt(Index index) const {
   if (index == snapshot_index_) return snapshot_term_;
-  if (index < snapshot_index_ || index > last_index()) return std::nullopt;
-  return At(index).term;
+  if (index > last_index() || index < continues_from()) return std::nullopt;
+  if (index > snapshot_index_) return At(index).term;
+  const auto next = std::ranges::upper_bound(stored_terms_, index, {}, &TermRun::first);
+  return std::prev(next)->term;
+}
+
+void Log::KeepStored(Index from) {
+  if (from == 0) {
+    stored_from_ = 0;
+    stored_terms_.clear();
+    return;
+  }
+  if (stored_from_ == 0) {
+    stored_from_ = std::max(from, snapshot_index_);
+    if (stored_from_ == snapshot_index_)
+      stored_terms_.push_back({.first = snapshot_index_, .term = snapshot_term_});
+    return;
+  }
+  stored_from_ = std::max(stored_from_, from);
+  const auto next = std::ranges::upper_bound(stored_terms_, stored_from_, {}, &TermRun::first);
+  if (next != stored_terms_.begin()) stored_terms_.erase(stored_terms_.begin(), std::prev(next));
 }
 
 bool Log::IsUpToDate(Index last_index, Term last_term) const {
@@ -139,6 +159,9 @@ void Log::Compact(Index index, std::size_t keep_entries, std::size_t keep_size_b
     first.data = {};
     ++snapshot_index_;
     ++begin_;
+    const bool is_new = stored_terms_.empty() || stored_terms_.back().term != snapshot_term_;
+    if (stored_from_ != 0 && snapshot_index_ >= stored_from_ && is_new)
+      stored_terms_.push_back({.first = snapshot_index_, .term = snapshot_term_});
   }
   if (begin_ <= size()) return;
   entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(begin_));
@@ -147,6 +170,7 @@ void Log::Compact(Index index, std::size_t keep_entries, std::size_t keep_size_b
 
 void Log::Restore(Index index, Term term) {
   KV_CHECK(index > committed_, "restoring a snapshot of what is committed");
+  KeepStored(0);
   entries_.clear();
   begin_ = 0;
   size_bytes_ = 0;
@@ -169,6 +193,10 @@ void Log::CheckInvariants() const {
   KV_CHECK(applying_ <= committed_ && committed_ <= last_index(), "log marks out of order");
   KV_CHECK(applying_ <= persisted_ && persisted_ <= given_, "log marks out of order");
   KV_CHECK(given_ <= last_index(), "log marks out of order");
+  KV_CHECK(continues_from() == snapshot_index_ ||
+               (!stored_terms_.empty() && stored_terms_.front().first <= continues_from() &&
+                stored_terms_.back().first <= snapshot_index_),
+           "the terms of stored entries have a gap");
   Index index = snapshot_index_;
   Term term = snapshot_term_;
   std::size_t size_bytes = 0;

@@ -51,8 +51,23 @@ class Log {
   // The size of the data alone in (committed, last]: an entry without data counts nothing.
   std::size_t uncommitted_data_bytes() const { return uncommitted_data_bytes_; }
 
-  // Known for the snapshot's index and the entries after it.
+  // Known for the snapshot's index and the entries after it, and for those that are stored.
   std::optional<Term> TermAt(Index index) const;
+  // Entries from `from` on, those that were in memory at the first such call, can be read elsewhere
+  // when they have left the memory: their terms stay known. 0: none.
+  void KeepStored(Index from);
+  // The first index that is known, of those without a gap up to the last one.
+  Index continues_from() const {
+    return stored_from_ == 0 ? snapshot_index_ : std::min(stored_from_, snapshot_index_);
+  }
+  // The terms of stored entries, each from its first index up to that of the next one.
+  struct TermRun {
+    Index first = 0;
+    Term term = 0;
+
+    friend bool operator==(const TermRun&, const TermRun&) = default;
+  };
+  const std::vector<TermRun>& stored_terms() const { return stored_terms_; }
   bool Matches(Index index, Term term) const { return TermAt(index) == term; }
   // True if a log with this end has every entry that ours may have committed (paper, section
   // 5.4.1).
@@ -108,6 +123,9 @@ class Log {
   std::size_t unapplied_size_bytes_ = 0;
   std::size_t applying_size_bytes_ = 0;
   std::size_t uncommitted_data_bytes_ = 0;
+
+  Index stored_from_ = 0;  // 0: nothing is
+  std::vector<TermRun> stored_terms_;
 
   Index given_;
   Index persisted_;

@@ -119,6 +119,13 @@ class Node {
   void ReportUnreachable(MemberId peer);
   // The follower took a kSnap, or it failed.
   void ReportSnapshot(MemberId peer, bool succeeded);
+  // Entries from this index on can be read from storage, until another call says otherwise, though
+  // Compact drops them; 0: none. A follower that gets a snapshot goes on from there, however much
+  // is written meanwhile.
+  void KeepStored(Index from) { log_.KeepStored(from); }
+  // The outcome of a Fetch, whose `from` this is: none if they cannot be read, and then followers
+  // that need them get a snapshot.
+  void Fetched(MemberId peer, Index from, std::span<const Entry> entries);
   // Everything up to this index is in a durable snapshot or backend: drops older entries except
   // those that Config::catch_up_* keeps.
   void Compact(Index index);
@@ -212,6 +219,8 @@ class Node {
   bool HasFollowersToSendTo() const;
   void SendWhatFollowersLack();
   void SendAppend(MemberId to, Progress& progress);
+  void FetchFor(MemberId to, Progress& progress);
+  void SendEntries(MemberId to, Progress& progress, std::span<const Entry> entries);
   void SendSnapshot(MemberId to, Progress& progress);
   void SendHeartbeats(std::uint64_t read_round);
   Result<void> HandleAppendResponse(const Message& message);
@@ -264,6 +273,7 @@ class Node {
 
   // The next Ready, and the state that the last one reported.
   std::vector<Message> messages_;
+  std::vector<Fetch> fetches_;
   std::vector<ReadState> read_states_;
   std::vector<Event> events_;
   LastReady last_ready_;

@@ -56,6 +56,7 @@ struct Progress {
                                // one
   std::uint64_t heard_at = 0;  // the time when it was last heard from, in the leader's ticks
   bool is_probe_sent = false;  // in kProbe: an App is in flight
+  bool is_fetching = false;    // what it is sent next is being read from storage
   bool wants_append = false;   // to be sent an App even without entries, to learn its last entry
   // Nonzero after it has lost what it had acknowledged: up to this index, it does not count for
   // reads.

@@ -55,6 +55,7 @@ Ready Node::TakeReady() {
     ready.committed.assign(committed.begin(), committed.end());
     if (!committed.empty()) log_.SetApplying(committed.back().index);
   }
+  ready.fetches = std::exchange(fetches_, {});
   ready.read_states = std::exchange(read_states_, {});
   if (soft_state() != last_ready_.soft_state) {
     last_ready_.soft_state = soft_state();

@@ -1,6 +1,7 @@
 // The work that a Node gives to its driver: the output side of the state machine.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include "proto/raft_types.h"
 #include "raft/events.h"
+#include "raft/log.h"
 
 namespace kvorum::raft {
 
@@ -24,6 +26,17 @@ struct ReadState {
   Index index = 0;
 
   friend bool operator==(const ReadState&, const ReadState&) = default;
+};
+
+// A follower needs entries that have left the memory: to be read from storage, some from `from` on
+// and none past `to`, of the terms that `terms` tells, and passed to Node::Fetched. One at a time
+// for each follower.
+struct Fetch {
+  MemberId peer = kNone;
+  Index from = 0;
+  Index to = 0;
+  std::size_t max_size_bytes = 0;  // but one entry at least
+  std::vector<Log::TermRun> terms{};
 };
 
 // The parts are independent of each other and may be worked on at the same time: a message that
@@ -49,6 +62,7 @@ struct Ready {
   // last).
   std::vector<Entry> committed{};
 
+  std::vector<Fetch> fetches{};
   std::vector<ReadState> read_states{};
   std::optional<SoftState> soft_state{};  // if it changed
   std::vector<Event> events{};

@@ -26,6 +26,7 @@ bool Node::IsWindowFull(const Progress& progress) const {
 
 // True if there is something to send to a follower, and it may be sent now.
 bool Node::WantsAppend(const Progress& progress) const {
+  if (progress.is_fetching) return false;
   switch (progress.state) {
     case ProgressState::kProbe:
       return !progress.is_probe_sent;
@@ -57,20 +58,45 @@ void Node::SendWhatFollowersLack() {
 }
 
 void Node::SendAppend(MemberId to, Progress& progress) {
+  if (!log_.TermAt(progress.next - 1).has_value()) return SendSnapshot(to, progress);
+  if (IsWindowFull(progress)) return SendEntries(to, progress, {});
+  if (progress.next <= log_.snapshot_index()) return FetchFor(to, progress);
+  SendEntries(to, progress,
+              log_.Range(progress.next, log_.last_index(), config_.max_append_size_bytes));
+}
+
+void Node::FetchFor(MemberId to, Progress& progress) {
+  progress.is_fetching = true;
+  fetches_.push_back({.peer = to,
+                      .from = progress.next,
+                      .to = log_.snapshot_index(),
+                      .max_size_bytes = config_.max_append_size_bytes,
+                      .terms = log_.stored_terms()});
+}
+
+void Node::Fetched(MemberId peer, Index from, std::span<const Entry> entries) {
+  Progress* progress = role_ == Role::kLeader ? tracker_.Find(peer) : nullptr;
+  if (progress == nullptr || !progress->is_fetching) return;
+  progress->is_fetching = false;
+  // It goes on elsewhere, or has to wait: it is read again if that is still needed.
+  if (progress->next != from || !WantsAppend(*progress) || IsWindowFull(*progress)) return;
+  Index next = from;
+  if (!log_.TermAt(from - 1).has_value()) return;
+  const bool is_right = !entries.empty() && std::ranges::all_of(entries, [&](const Entry& entry) {
+    return entry.index == next++ && log_.Matches(entry.index, entry.term);
+  });
+  if (!is_right) return log_.KeepStored(0);
+  SendEntries(peer, *progress, entries);
+}
+
+void Node::SendEntries(MemberId to, Progress& progress, std::span<const Entry> entries) {
   const Index previous = progress.next - 1;
-  const std::optional<Term> previous_term = log_.TermAt(previous);
-  if (!previous_term.has_value()) {
-    SendSnapshot(to, progress);
-    return;
-  }
-  std::span<const Entry> entries;
-  if (!IsWindowFull(progress))
-    entries = log_.Range(progress.next, log_.last_index(), config_.max_append_size_bytes);
+  const Term previous_term = log_.TermAt(previous).value();
   std::size_t size_bytes = 0;
   for (const Entry& entry : entries) size_bytes += SizeBytes(entry);
   Send({.type = MessageType::kApp,
         .to = to,
-        .log_term = *previous_term,
+        .log_term = previous_term,
         .index = previous,
         .commit = log_.committed(),
         .entries = {entries.begin(), entries.end()}});
@@ -174,7 +200,7 @@ Result<void> Node::HandleAppendResponse(const Message& message) {
       // At its present position the log can continue, whether this snapshot or something else
       // brought it there.
       if (progress->match >=
-          (progress->must_take_snapshot ? progress->pending_snapshot : log_.snapshot_index()))
+          (progress->must_take_snapshot ? progress->pending_snapshot : log_.continues_from()))
         progress->BecomeReplicate();
       break;
   }
@@ -189,7 +215,7 @@ void Node::HandleAppendRejection(const Message& message, Progress& progress) {
   // the logs cannot agree: skip whole terms instead of single entries (paper, end of section 5.3).
   Index hint = std::min(message.reject_hint, log_.last_index());
   if (message.log_term > 0) hint = log_.FindConflictByTerm(hint, message.log_term).index;
-  if (message.index <= progress.match) {
+  if (progress.match != 0 && message.index <= progress.match) {
     if (progress.Doubt(timers_.now())) LoseFollowersData(message.from, progress, hint);
     return;
   }

@@ -48,7 +48,8 @@ void AddReplicaQueues(MetricsRegistry& registry, const MetricSources& of) {
       Constant(kMaxGapEntries));
   registry.Queue("unapplied", "bytes", depth(&ReplicaDepths::unapplied_bytes),
                  Constant(raft.max_unapplied_size_bytes));
-  registry.Queue("log", "bytes", depth(&ReplicaDepths::log_bytes), Constant(CatchUpLog::kMaxBytes));
+  registry.Queue("log", "bytes", depth(&ReplicaDepths::log_bytes),
+                 Constant(CatchUpLog::Limits{}.max_memory_bytes));
   registry.Queue("uncommitted", "bytes", depth(&ReplicaDepths::uncommitted_bytes),
                  Constant(raft.max_uncommitted_size_bytes));
   registry.Queue("reads", "batches", depth(&ReplicaDepths::reads),

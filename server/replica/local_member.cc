@@ -27,6 +27,7 @@
 #include "server/replica/request_id.h"
 #include "server/replica/snapshot_intake.h"
 #include "server/replica/start_defragment.h"
+#include "server/replica/stored_entries.h"
 #include "server/state/raft_status.h"
 
 namespace kvorum::server {
@@ -109,6 +110,7 @@ Result<void> LocalMember::BuildReplica(FileSystem& fs, RecoveredLog log,
 
   BuildApplier(options);
   BuildLogWriter(fs, log, options);
+  BuildStored(fs, options.wal_dir);
   apply_loop_ = std::make_unique<ApplyLoop>(
       store(), *applier_, executors_.apply, *status_, options.slow_apply,
       [this](raft::Index applied) {
@@ -135,6 +137,7 @@ Result<void> LocalMember::BuildReplica(FileSystem& fs, RecoveredLog log,
               },
           .leadership_changed = [this] { lease_expiry_->LeadershipChanged(); },
           .watch_lag = options.watch_lag,
+          .fetch = [this](raft::Fetch fetch) { stored_->Fetch(std::move(fetch)); },
           .lost_data_changed = [this](raft::Index index) { incarnations_->SetLostData(index); }});
   incarnations_->SetHooks(
       {.on_own_loss = [this](raft::MemberId) { replica_->LoseData(); },
@@ -184,6 +187,14 @@ void LocalMember::BuildLogWriter(FileSystem& fs, RecoveredLog& log,
               },
           .on_snapshot_ended = [this](raft::Index index) { replica_->SnapshotEnded(index); },
           .on_fatal = on_fatal_});
+}
+
+void LocalMember::BuildStored(FileSystem& fs, const std::string& wal_dir) {
+  stored_ = std::make_unique<StoredEntries>(
+      fs, wal_dir, executors_.copier,
+      [this](raft::MemberId peer, raft::Index from, std::vector<raft::Entry> entries) {
+        replica_->Fetched(peer, from, std::move(entries));
+      });
 }
 
 void LocalMember::BuildHousekeeping(LocalMemberOptions& options) {

@@ -39,6 +39,7 @@ class RaftStatus;
 class Replica;
 class RequestIdSource;
 class SnapshotIntake;
+class StoredEntries;
 class WaitTable;
 struct LocalMemberOptions;
 struct RecoveredLog;
@@ -104,6 +105,7 @@ class LocalMember final : public TransportReceiver {
   Result<void> BuildReplica(FileSystem& fs, RecoveredLog log, LocalMemberOptions options);
   void BuildApplier(const LocalMemberOptions& options);
   void BuildLogWriter(FileSystem& fs, RecoveredLog& log, const LocalMemberOptions& options);
+  void BuildStored(FileSystem& fs, const std::string& wal_dir);
   void BuildSnapshots(FileSystem& fs, const LocalMemberOptions& options);
   void BuildHousekeeping(LocalMemberOptions& options);
   void TellTransport();
@@ -126,6 +128,7 @@ class LocalMember final : public TransportReceiver {
   std::unique_ptr<RaftStatus> status_;
   std::unique_ptr<Applier> applier_;
   std::unique_ptr<LogWriter> log_;
+  std::unique_ptr<StoredEntries> stored_;
   std::unique_ptr<ApplyLoop> apply_loop_;
   std::unique_ptr<Replica> replica_;
   std::unique_ptr<LeaseExpiry> lease_expiry_;

@@ -8,7 +8,7 @@
 namespace kvorum::server {
 
 LogSnapshots::LogSnapshots(raft::Node& node, raft::Index last, Limits limits)
-    : node_(node), limits_(limits), last_(last) {
+    : node_(node), limits_(limits), last_(last), catch_up_(limits.catch_up) {
   confs_.emplace_back(last, node.conf_state());
 }
 
@@ -45,21 +45,33 @@ std::optional<raft::SnapshotMetadata> LogSnapshots::Begin() {
   return raft::SnapshotMetadata{.conf_state = confs_.front().second, .index = last_, .term = *term};
 }
 
-void LogSnapshots::Ended(raft::Index index, TimePoint now) {
+void LogSnapshots::Ended(raft::Index index) {
   if (index != 0) {
     compact_ = index;
-    Compact(now);
+    Compact();
   }
   is_running_ = false;
   kept_size_bytes_ = node_.log().size_bytes();
 }
 
-void LogSnapshots::Tick(TimePoint now) {
-  if (compact_ != 0) Compact(now);
+void LogSnapshots::SendBegun(raft::MemberId to, raft::Index index) {
+  catch_up_.Begun(to, index);
+  node_.KeepStored(catch_up_.Needed());
 }
 
-void LogSnapshots::Compact(TimePoint now) {
-  const raft::Index index = catch_up_.Bound(compact_, node_.log().size_bytes(), now);
+void LogSnapshots::Tick(TimePoint now, std::uint64_t written_bytes, bool has_space) {
+  catch_up_.Update(node_, now, written_bytes, has_space);
+  node_.KeepStored(catch_up_.Needed());
+  if (compact_ != 0) Compact();
+}
+
+raft::Index LogSnapshots::ReleaseBound(raft::Index index) const {
+  const raft::Index needed = catch_up_.Needed();
+  return needed == 0 ? index : std::min(index, needed);
+}
+
+void LogSnapshots::Compact() {
+  const raft::Index index = catch_up_.Bound(compact_, node_.log().size_bytes());
   node_.Compact(index);
   if (index == compact_) compact_ = 0;  // otherwise again with the next tick
 }

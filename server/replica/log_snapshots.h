@@ -29,6 +29,7 @@ class LogSnapshots {
     // The bytes by which the log may grow in memory since the last snapshot, however few entries
     // that are.
     std::size_t size_bytes = 0;
+    CatchUpLog::Limits catch_up{};
   };
   // `last` is the index of the last snapshot, at which the node's configuration is valid.
   LogSnapshots(raft::Node& node, raft::Index last, Limits limits);
@@ -42,19 +43,21 @@ class LogSnapshots {
   // The snapshot to begin now, if one is due and none is in progress.
   std::optional<raft::SnapshotMetadata> Begin();
   // The one in progress is done, or could not be made (index 0): compacts the log before it.
-  void Ended(raft::Index index, TimePoint now);
+  void Ended(raft::Index index);
 
   // A follower is being sent a snapshot of this index; it needs the log after it.
-  void SendBegun(raft::MemberId to, raft::Index index) { catch_up_.Begun(to, index); }
+  void SendBegun(raft::MemberId to, raft::Index index);
   void SendEnded(raft::MemberId to, bool succeeded, TimePoint now) {
     catch_up_.Ended(to, succeeded, now);
   }
-  // Compacts entries that followers no longer need.
-  void Tick(TimePoint now);
+  // Compacts entries that followers no longer need. See CatchUpLog::Update.
+  void Tick(TimePoint now, std::uint64_t written_bytes, bool has_space);
+  // The index up to which the log's segments may go, when they might up to `index`.
+  raft::Index ReleaseBound(raft::Index index) const;
 
  private:
   bool IsDue() const;
-  void Compact(TimePoint now);
+  void Compact();
 
   raft::Node& node_;
   const Limits limits_;

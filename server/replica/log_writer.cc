@@ -168,8 +168,8 @@ void LogWriter::RetrySpaceLater() {
   });
 }
 
-void LogWriter::SaveSnapshot(raft::SnapshotMetadata metadata) {
-  wal_.Post([this, metadata = std::move(metadata)] {
+void LogWriter::SaveSnapshot(raft::SnapshotMetadata metadata, raft::Index release) {
+  wal_.Post([this, metadata = std::move(metadata), release] {
     // A marker counts only up to the commit index in the log itself, and that one may still wait
     // here.
     TakeQueue();
@@ -194,7 +194,7 @@ void LogWriter::SaveSnapshot(raft::SnapshotMetadata metadata) {
     KV_FAILPOINT("logSnapshotAfterMarker");
     KV_INFO("saved snapshot to disk", {"snapshot-index", metadata.index},
             {"snapshot-term", metadata.term});
-    writer_->ReleaseTo(metadata.index);
+    writer_->ReleaseTo(release);
     KV_FAILPOINT("logSnapshotAfterRelease");
     if (const auto purged = writer_->Purge(options_.max_wals); !purged.has_value()) {
       KV_WARN("could not remove old log files", {"error", purged.error().message});

@@ -64,7 +64,12 @@ class LogWriter {
   void Push(Write write);
   // The backend is durable up to this entry: marks that in the log, and allows old segments and
   // snapshot files to be removed.
-  void SaveSnapshot(raft::SnapshotMetadata metadata);
+  void SaveSnapshot(raft::SnapshotMetadata metadata) {
+    const raft::Index index = metadata.index;
+    SaveSnapshot(std::move(metadata), index);
+  }
+  // The same, but entries behind `release` are still to be read from the segments.
+  void SaveSnapshot(raft::SnapshotMetadata metadata, raft::Index release);
   // Seals the log and calls `done`; nothing is written afterwards.
   void Close(Task done);
   // Thread-safe.

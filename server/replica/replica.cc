@@ -58,7 +58,9 @@ Replica::Replica(std::unique_ptr<raft::Node> node, const Parts& parts, raft::Ind
       reads_([this] { return AskForReads(); }, options.request_timeout),
       timeout_cause_(options.request_timeout, options.election_timeout),
       snapshots_(*node_, snapshot_index,
-                 {.entries = options.snapshot_count, .size_bytes = options.snapshot_size_bytes}),
+                 {.entries = options.snapshot_count,
+                  .size_bytes = options.snapshot_size_bytes,
+                  .catch_up = options.catch_up}),
       pace_(raft_, proposals_, options.max_watch_lag,
             {.lag = hooks_.watch_lag, .propose = [this](std::vector<Proposal> proposals) {
                ProposeAll(std::move(proposals));
@@ -194,8 +196,7 @@ void Replica::Drain() {
   TakeProgress(arrived);
   if (!arrived.messages.empty()) depths_.SetMessages(0, 0);
   StepAll(std::move(arrived.messages));
-  if (arrived.snapshot_ended.has_value())
-    snapshots_.Ended(*arrived.snapshot_ended, raft_.clock().Now());
+  if (arrived.snapshot_ended.has_value()) snapshots_.Ended(*arrived.snapshot_ended);
   if (pace_.is_bounded()) pace_.Pass(arrived.proposals);
   if (!arrived.proposals.empty()) ProposeAll(std::move(arrived.proposals));
   if (!arrived.reads.empty()) reads_.Add(std::move(arrived.reads), raft_.clock().Now());
@@ -394,6 +395,14 @@ void Replica::FollowerLostData(raft::MemberId peer) {
   });
 }
 
+void Replica::Fetched(raft::MemberId peer, raft::Index from, std::vector<raft::Entry> entries) {
+  raft_.Post([this, peer, from, entries = std::move(entries)] {
+    if (stopped_) return;
+    node_->Fetched(peer, from, entries);
+    ProcessReady();
+  });
+}
+
 void Replica::GiveUpLeadership(Duration limit, Task done) {
   raft_.Post([this, limit, done = std::move(done)]() mutable {
     HandOver(stopped_ ? raft::kNone : node_->BestSuccessor(), limit, std::move(done));
@@ -463,7 +472,7 @@ void Replica::OnTick() {
   last_tick_ = now;
   reads_.Tick(now);
   apply_.ExpireWaiting(now);
-  snapshots_.Tick(now);
+  snapshots_.Tick(now, log_.written_bytes(), !log_.SpaceLow());
   ProcessReady();
   MaybeSnapshot();
 }
@@ -492,6 +501,13 @@ void Replica::HandleReady(raft::Ready ready) {
   if (!is_leader) {
     KV_FAILPOINT("raftBeforeFollowerSend");
     SendAll(std::move(ready.messages));
+  }
+  for (raft::Fetch& fetch : ready.fetches) {
+    if (hooks_.fetch) {
+      hooks_.fetch(std::move(fetch));
+    } else {
+      node_->Fetched(fetch.peer, fetch.from, {});
+    }
   }
   for (const raft::ReadState& state : ready.read_states) {
     for (ReadRounds::Read& read : reads_.TakeConfirmed(state.context))
@@ -535,7 +551,10 @@ void Replica::PublishState() {
 }
 
 void Replica::MaybeSnapshot() {
-  if (auto snapshot = snapshots_.Begin()) log_.SaveSnapshot(*std::move(snapshot));
+  auto snapshot = snapshots_.Begin();
+  if (!snapshot.has_value()) return;
+  const raft::Index release = snapshots_.ReleaseBound(snapshot->index);
+  log_.SaveSnapshot(*std::move(snapshot), release);
 }
 
 }  // namespace kvorum::server

@@ -22,6 +22,7 @@
 #include "base/task.h"
 #include "proto/raft_types.h"
 #include "server/apply/read_task.h"
+#include "server/replica/catch_up_log.h"
 #include "server/replica/event_log.h"
 #include "server/replica/first_election.h"
 #include "server/replica/leadership_moves.h"
@@ -39,6 +40,7 @@
 
 namespace kvorum::raft {
 class Node;
+struct Fetch;
 struct Ready;
 }  // namespace kvorum::raft
 
@@ -57,6 +59,7 @@ class Replica {
     // The bytes by which the log may grow in memory since the last snapshot before the next one is
     // due, however few entries that are.
     std::size_t snapshot_size_bytes = std::size_t{128} << 20;
+    CatchUpLog::Limits catch_up{};
     Duration election_timeout = std::chrono::seconds(1);
     // A member that starts, and finds a majority connected but no leader, campaigns sooner.
     bool hurry_first_election = true;
@@ -81,6 +84,8 @@ class Replica {
     std::function<void()> leadership_changed;
     // WatcherPace; may be empty without a bound.
     WatcherPace::Lag watch_lag;
+    // Entries are to be read from the log's segments; then Fetched. Empty: none can be.
+    std::function<void(raft::Fetch fetch)> fetch{};
     // raft::LostData::index() is another one. May be empty.
     std::function<void(raft::Index index)> lost_data_changed{};
   };
@@ -137,6 +142,8 @@ class Replica {
   // This member, or a peer, has lost data: see raft::Node.
   void LoseData();
   void FollowerLostData(raft::MemberId peer);
+  // The outcome of Hooks::fetch.
+  void Fetched(raft::MemberId peer, raft::Index from, std::vector<raft::Entry> entries);
   // If this member leads and another one can: transfers leadership to the connected one with most
   // of the log. `done` runs when it leads, or after `limit`.
   void GiveUpLeadership(Duration limit, Task done);

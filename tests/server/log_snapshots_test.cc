@@ -38,7 +38,7 @@ TEST(LogSnapshotsTest, ThereIsOneAtATime) {
   EXPECT_TRUE(snapshots.Begin().has_value());
   snapshots.Durable(30);
   EXPECT_FALSE(snapshots.Begin().has_value());
-  snapshots.Ended(0, {});
+  snapshots.Ended(0);
   EXPECT_TRUE(snapshots.Begin().has_value()) << "one that could not be made ends, too";
 }
 
@@ -49,7 +49,7 @@ TEST(LogSnapshotsTest, ItsConfigurationIsThatOfItsIndex) {
   snapshots.ConfChanged(20, {.voters = {1, 2, 3}});
   snapshots.Durable(19);
   EXPECT_EQ(snapshots.Begin()->conf_state.voters.size(), 2u);
-  snapshots.Ended(19, {});
+  snapshots.Ended(19);
   snapshots.Durable(40);
   EXPECT_EQ(snapshots.Begin()->conf_state.voters.size(), 3u);
 }
@@ -71,7 +71,7 @@ TEST(LogSnapshotsTest, TheLogIsCompactedBehindOneThatIsDone) {
   snapshots.Durable(20);
   ASSERT_TRUE(snapshots.Begin().has_value());
   EXPECT_EQ(node->log().first_index(), 1u);
-  snapshots.Ended(20, {});
+  snapshots.Ended(20);
   EXPECT_EQ(node->log().first_index(), 21u);
 }
 
@@ -81,10 +81,10 @@ TEST(LogSnapshotsTest, FollowersThatGetASnapshotKeepTheLogUntilTheyHaveIt) {
   snapshots.SendBegun(2, 15);
   snapshots.Durable(30);
   ASSERT_TRUE(snapshots.Begin().has_value());
-  snapshots.Ended(30, {1});
+  snapshots.Ended(30);
   EXPECT_EQ(node->log().first_index(), 16u);
   snapshots.SendEnded(2, false, {2});
-  snapshots.Tick({3});
+  snapshots.Tick({3}, 0, true);
   EXPECT_EQ(node->log().first_index(), 31u) << "asked again with each tick until all is done";
 }
 

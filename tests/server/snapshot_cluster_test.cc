@@ -23,8 +23,9 @@ using testing::HasSubstr;
 class SnapshotCluster {
  public:
   explicit SnapshotCluster(std::uint64_t seed,
-                           mvcc::SnapshotFormat format = mvcc::SnapshotFormat::kOwn)
-      : cluster_(3, seed) {
+                           mvcc::SnapshotFormat format = mvcc::SnapshotFormat::kOwn,
+                           std::function<void(LocalMemberOptions&)> options = {})
+      : cluster_(3, seed, std::move(options)) {
     if (format == mvcc::SnapshotFormat::kEtcd) cluster_.network().SendSnapshotsAsEtcd();
   }
 
@@ -158,6 +159,52 @@ TEST_P(SnapshotClusterTest, WritesGoOnWhileASnapshotIsSentAndInstalled) {
   t_.ExpectEqual();
 }
 
+// Much more is written, during a transfer of minutes, than the leader keeps in memory.
+void WriteMuchDuringATransfer(SnapshotCluster& t) {
+  ASSERT_NO_FATAL_FAILURE(t.LeaveOneBehind());
+  t.cluster().network().SetSnapshotPace(std::chrono::seconds(60));
+  t.cluster().network().MendAll();
+  for (int round = 0; round < 8; ++round) {
+    ASSERT_NO_FATAL_FAILURE(t.Write(50));
+    t.cluster().RunFor(std::chrono::seconds(5));
+  }
+  ASSERT_EQ(t.cluster().network().snapshots_delivered(), 0U) << "it is under way";
+}
+
+std::ptrdiff_t SegmentsOfLeader(SnapshotCluster& t) {
+  const auto names = t.cluster().disk(t.leader_number()).List(SmallMember::kWalDir).value();
+  return std::ranges::count_if(names,
+                               [](const std::string& name) { return name.ends_with(".wal"); });
+}
+
+TEST(StoredLogTest, OneSnapshotHelpsHoweverMuchIsWrittenMeanwhile) {
+  SnapshotCluster t(9, mvcc::SnapshotFormat::kOwn, [](LocalMemberOptions& options) {
+    options.replica.catch_up.max_memory_bytes = 2000;
+    options.raft.max_append_size_bytes = 1000;
+  });
+  ASSERT_NO_FATAL_FAILURE(WriteMuchDuringATransfer(t));
+  const auto kept = SegmentsOfLeader(t);
+  EXPECT_GT(kept, 10);
+  ASSERT_TRUE(t.cluster().CatchUp(std::chrono::minutes(10)));
+  EXPECT_EQ(t.cluster().network().snapshots_delivered(), 1U);
+  t.ExpectEqual();
+  // The segments go when nobody needs them any more.
+  t.cluster().RunFor(3 * CatchUpLog::kKeepsUp);
+  ASSERT_NO_FATAL_FAILURE(t.Write(100));
+  EXPECT_LT(SegmentsOfLeader(t), kept);
+}
+
+TEST(StoredLogTest, WithoutTheSegmentsTheSnapshotComesTooLate) {
+  SnapshotCluster t(9, mvcc::SnapshotFormat::kOwn, [](LocalMemberOptions& options) {
+    options.replica.catch_up = {.max_memory_bytes = 2000, .max_stored_bytes = 1};
+  });
+  ASSERT_NO_FATAL_FAILURE(WriteMuchDuringATransfer(t));
+  EXPECT_LT(SegmentsOfLeader(t), 10);
+  ASSERT_TRUE(t.cluster().CatchUp(std::chrono::minutes(10)));
+  EXPECT_GT(t.cluster().network().snapshots_delivered(), 1U);
+  t.ExpectEqual();
+}
+
 TEST_P(SnapshotClusterTest, ReadsDuringTheInstallationAreOldOrWait) {
   ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
   const std::int64_t old_revision = t_.behind().store().revision();
@@ -229,7 +276,7 @@ TEST_P(SnapshotClusterTest, InTheMiddleOfCompactionsAndDefragmentationsOnBothSid
     t_.cluster().RunFor(std::chrono::seconds(1));
     t_.ExpectEqual();
     // The leader keeps its log for a follower that has just got a snapshot.
-    t_.cluster().RunFor(CatchUpLog::kInstallTime);
+    t_.cluster().RunFor(3 * CatchUpLog::kKeepsUp);
     ASSERT_NO_FATAL_FAILURE(t_.LoseSight(30));
   }
   ASSERT_NO_FATAL_FAILURE(t_.FindAgain());
