@@ -162,7 +162,7 @@ TEST_P(SnapshotClusterTest, WritesGoOnWhileASnapshotIsSentAndInstalled) {
 // Much more is written, during a transfer of minutes, than the leader keeps in memory.
 void WriteMuchDuringATransfer(SnapshotCluster& t) {
   ASSERT_NO_FATAL_FAILURE(t.LeaveOneBehind());
-  t.cluster().network().SetSnapshotPace(std::chrono::seconds(60));
+  t.cluster().network().SetChunkTime(std::chrono::seconds(60));
   t.cluster().network().MendAll();
   for (int round = 0; round < 8; ++round) {
     ASSERT_NO_FATAL_FAILURE(t.Write(50));
