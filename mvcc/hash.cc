@@ -19,25 +19,25 @@ bool AnythingLives(const IndexView& index, std::int64_t revision) {
 
 }  // namespace
 
-KvHasher::KvHasher(std::int64_t compact_revision, std::int64_t revision,
-                   std::optional<std::int64_t> keep_revision)
+KvHasher::KvHasher(std::int64_t compact_revision, std::int64_t revision, OldRecords old_records)
     : compact_revision_(compact_revision),
       revision_(revision),
-      keep_revision_(keep_revision),
-      crc_(Crc32c(0, BucketName(Bucket::kKey))) {}
+      old_records_(old_records),
+      crc_(Crc32c(0, BucketName(Bucket::kKey))),
+      crc_of_new_(crc_) {}
 
-// If no key lives at the revision there is nothing to decide by which old records count, and etcd
-// counts all that its disk still has: in the end those that the last compaction has kept.
 KvHasher KvHasher::ForHistory(std::int64_t compact_revision, std::int64_t revision,
                               const IndexView& index) {
-  return KvHasher(compact_revision, revision,
-                  AnythingLives(index, revision) ? revision : compact_revision);
+  return KvHasher(
+      compact_revision, revision,
+      AnythingLives(index, revision) ? OldRecords::kKeptAtRevision : OldRecords::kKeptByCompaction);
 }
 
 KvHasher KvHasher::ForCompaction(std::int64_t compact_revision, std::int64_t revision,
                                  const IndexView& index) {
-  if (!AnythingLives(index, revision)) return KvHasher(compact_revision, revision, std::nullopt);
-  return KvHasher(compact_revision, revision, revision);
+  return KvHasher(
+      compact_revision, revision,
+      AnythingLives(index, revision) ? OldRecords::kKeptAtRevision : OldRecords::kAllFound);
 }
 
 Result<bool> KvHasher::Counts(const IndexView& index, const RevisionRecord& record) const {
@@ -45,21 +45,40 @@ Result<bool> KvHasher::Counts(const IndexView& index, const RevisionRecord& reco
   if (main > revision_) return false;
   if (main > compact_revision_) return true;
   if (main == compact_revision_ && record.tombstone) return false;
-  if (!keep_revision_.has_value()) return true;
+  if (old_records_ == OldRecords::kAllFound) return true;
   KV_TRY(const KeyValue kv, DecodeKeyValue(record.value));
-  return index.IsKept(kv.key, record.revision, *keep_revision_, KeepRule::kHash);
+  const std::int64_t keep_revision =
+      old_records_ == OldRecords::kKeptAtRevision ? revision_ : compact_revision_;
+  return index.IsKept(kv.key, record.revision, keep_revision, KeepRule::kHash);
 }
 
 Result<void> KvHasher::Add(const IndexView& index, const RevisionRecord& record) {
   KV_TRY(const bool counts, Counts(index, record));
   if (!counts) return {};
-  crc_ = Crc32c(crc_, RevisionKey(record.revision, record.tombstone).view());
-  crc_ = Crc32c(crc_, record.value);
+  const auto add_to = [&](std::uint32_t& crc) {
+    crc = Crc32c(crc, RevisionKey(record.revision, record.tombstone).view());
+    crc = Crc32c(crc, record.value);
+  };
+  add_to(crc_);
+  const bool is_new = record.revision.main > compact_revision_;
+  if (is_new && old_records_ != OldRecords::kKeptAtRevision) add_to(crc_of_new_);
   return {};
 }
 
 KvHash KvHasher::Finish() const {
-  return {.hash = crc_, .revision = revision_, .compact_revision = compact_revision_};
+  KvHash hash{.hash = crc_, .revision = revision_, .compact_revision = compact_revision_};
+  switch (old_records_) {
+    case OldRecords::kKeptAtRevision:
+      break;
+    case OldRecords::kKeptByCompaction:
+      hash.other_hash = crc_of_new_;
+      break;
+    case OldRecords::kAllFound:
+      hash.hash = crc_of_new_;
+      hash.other_hash = crc_;
+      break;
+  }
+  return hash;
 }
 
 void HashStorage::Store(const KvHash& hash) {

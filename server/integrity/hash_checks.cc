@@ -75,6 +75,7 @@ Result<void> HashChecks::AtStart() {
     } else if (peer.hash->hash.hash == own->hash.hash) {
       continue;
     } else if (peer.hash->hash.compact_revision == own->hash.compact_revision) {
+      if (own->hash.Agrees(peer.hash->hash.hash)) continue;
       LogUnequal("found different hash values from remote peer", source_.member_id(), own->hash,
                  peer);
       differs = true;
@@ -100,7 +101,7 @@ Result<void> HashChecks::Periodic() {
   };
   const mvcc::KvHash& first = before.hash;
   const mvcc::KvHash& second = after.hash;
-  if (second.hash != first.hash && second.revision == first.revision &&
+  if (!first.Agrees(second.hash) && second.revision == first.revision &&
       second.compact_revision == first.compact_revision) {
     KV_WARN("found hash mismatch", {"revision-1", first.revision},
             {"compact-revision-1", first.compact_revision}, {"hash-1", first.hash},
@@ -127,7 +128,7 @@ Result<void> HashChecks::Periodic() {
               {"follower-peer-id", IdText(peer.id)});
       raise(peer.id);
     }
-    if (answer.hash.compact_revision == first.compact_revision && answer.hash.hash != first.hash) {
+    if (answer.hash.compact_revision == first.compact_revision && !first.Agrees(answer.hash.hash)) {
       KV_WARN("same compact revision then hashes must match",
               {"leader-compact-revision", second.compact_revision}, {"leader-hash", first.hash},
               {"follower-compact-revision", answer.hash.compact_revision},
@@ -167,7 +168,8 @@ bool HashChecks::CompareCompaction(const mvcc::KvHash& own,
       continue;
     }
     ++checked;
-    members_by_hash[peer.hash->hash.hash].push_back(peer.id);
+    const std::uint32_t theirs = peer.hash->hash.hash;
+    members_by_hash[own.Agrees(theirs) ? own.hash : theirs].push_back(peer.id);
   }
   if (members_by_hash.size() == 1) {
     if (checked < peers.size()) {

@@ -119,19 +119,11 @@ class StoreModel {
 
   // HashKV by its definition, for a compaction at `compacted`.
   std::uint32_t Hash(std::int64_t compacted, std::int64_t revision) const {
-    const std::set<Revision> live = LiveRevisions(revision);
-    const std::set<Revision> on_disk = LiveRevisions(compacted);
-    std::uint32_t crc = Crc32c(0, "key");
-    for (const Change& change : changes_) {
-      if (change.at.main > revision) break;
-      if (change.at.main <= compacted) {
-        if (!live.contains(change.at) && !live.empty()) continue;
-        if (!on_disk.contains(change.at)) continue;
-      }
-      crc = Crc32c(crc, RevisionKey(change.at, change.tombstone).view());
-      crc = Crc32c(crc, Encode(change));
-    }
-    return crc;
+    return Hash(compacted, revision, /*old_if_none_lives=*/true);
+  }
+  // The hash that a compaction at `revision` leaves, where the one before it was at `compacted`.
+  std::uint32_t HashOfCompaction(std::int64_t compacted, std::int64_t revision) const {
+    return Hash(compacted, revision, /*old_if_none_lives=*/false);
   }
 
   // The records that a finished compaction leaves: "2.0", "3.1t".
@@ -158,6 +150,22 @@ class StoreModel {
     Revision at;
     bool tombstone = false;
   };
+
+  std::uint32_t Hash(std::int64_t compacted, std::int64_t revision, bool old_if_none_lives) const {
+    const std::set<Revision> live = LiveRevisions(revision);
+    const std::set<Revision> on_disk = LiveRevisions(compacted);
+    std::uint32_t crc = Crc32c(0, "key");
+    for (const Change& change : changes_) {
+      if (change.at.main > revision) break;
+      if (change.at.main <= compacted) {
+        if (!live.contains(change.at) && !(live.empty() && old_if_none_lives)) continue;
+        if (!on_disk.contains(change.at)) continue;
+      }
+      crc = Crc32c(crc, RevisionKey(change.at, change.tombstone).view());
+      crc = Crc32c(crc, Encode(change));
+    }
+    return crc;
+  }
 
   static std::string Error(const ApiError& error) { return "error " + std::string(error.message); }
 

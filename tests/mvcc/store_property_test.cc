@@ -190,7 +190,10 @@ class Replay {
       }
       return "hash: " + real.error().message;
     }
-    const std::uint32_t expected = published_.Hash(real->compact_revision, asked);
+    // With the compaction before the last one it is what the compaction at this revision has left.
+    const std::uint32_t expected = real->compact_revision == published_.compact_revision()
+                                       ? published_.Hash(real->compact_revision, asked)
+                                       : published_.HashOfCompaction(real->compact_revision, asked);
     if (real->revision != asked || real->hash != expected) {
       return "hash of " + std::to_string(asked) + " compacted at " +
              std::to_string(real->compact_revision) + " is " + std::to_string(real->hash) +

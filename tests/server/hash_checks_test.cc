@@ -89,6 +89,28 @@ TEST_F(HashChecksTest, AHashOfAnotherCompactionOrNoneProvesNothing) {
   EXPECT_TRUE(checks_.AtStart().has_value());
 }
 
+// It has compacted at that revision, at which no key lives.
+TEST_F(HashChecksTest, APeerAtTheOtherSideOfACompactionIsEqual) {
+  PeerHash own = Hashed(7, 10, 5);
+  own.hash.other_hash = 9;
+  source_.own = {own};
+  source_.compactions = {own.hash};
+  source_.peers = {{kPeerTwo, Hashed(9, 10, 5)}, {kPeerThree, Hashed(7, 10, 5)}};
+  EXPECT_TRUE(checks_.AtStart().has_value());
+  EXPECT_TRUE(checks_.Periodic().has_value());
+  checks_.OfCompactions();
+  EXPECT_THAT(source_.alarms, IsEmpty());
+
+  source_.own = {own, Hashed(9, 10, 5)};  // this member itself has compacted meanwhile
+  EXPECT_TRUE(checks_.Periodic().has_value());
+  EXPECT_THAT(source_.alarms, IsEmpty());
+
+  source_.peers.at(kPeerTwo) = Hashed(8, 10, 5);
+  source_.compactions.front().revision = 11;
+  checks_.OfCompactions();
+  EXPECT_THAT(source_.alarms, ElementsAre(kPeerTwo));
+}
+
 // ---- periodically ----
 
 TEST_F(HashChecksTest, EqualMembersRaiseNoAlarm) {
