@@ -5,17 +5,10 @@
 #include <iterator>
 
 #include "base/crc32c.h"
+#include "base/mix64.h"
 
 namespace kvorum::mvcc {
 namespace {
-
-// The finalizer of SplitMix64: a bijection in which every bit of the input moves half of the
-// output's. Without it sums would be as linear as the checksum is.
-std::uint64_t Mix(std::uint64_t word) {
-  word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9U;
-  word = (word ^ (word >> 27)) * 0x94d049bb133111ebU;
-  return word ^ (word >> 31);
-}
 
 constexpr std::uint64_t kMainFactor = 0x9e3779b97f4a7c15U;
 constexpr std::uint64_t kSubFactor = 0xd1342543de82ef95U;
@@ -36,7 +29,8 @@ std::uint64_t RecordHash(const RevisionRecord& record) {
   const std::uint64_t place = static_cast<std::uint64_t>(record.revision.main) * kMainFactor +
                               static_cast<std::uint64_t>(record.revision.sub) * kSubFactor +
                               (record.tombstone ? 1 : 0);
-  return Mix(Mix(place) ^ content);
+  // Without the mixing, sums would be as linear as the checksum is.
+  return Mix64(Mix64(place) ^ content);
 }
 
 void HistorySum::Begin(std::int64_t revision, std::int64_t compact_revision, bool is_compacted) {

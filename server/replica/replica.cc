@@ -253,15 +253,15 @@ Result<void> Replica::Step(raft::Message message) {
   if (message.type != raft::MessageType::kProp || node_->role() != raft::Role::kLeader)
     return node_->Step(std::move(message));
   const std::size_t count = message.entries.size();
-  const std::vector<std::uint64_t> ids = taken_proposals_.DropKnown(message.entries);
-  if (ids.size() < count) {
-    status_.CountRepeatedProposals(count - ids.size());
-    if (ids.empty()) return {};
+  const auto marks = taken_proposals_.DropKnown(message.from, message.entries);
+  if (marks.size() < count) {
+    status_.CountRepeatedProposals(count - marks.size());
+    if (marks.empty()) return {};
   }
   const raft::Index before = node_->log().last_index();
   KV_RETURN_IF_ERROR(node_->Step(std::move(message)));
   // Raft takes them from the front, as far as there is room.
-  taken_proposals_.Add(std::span(ids).first(node_->log().last_index() - before));
+  taken_proposals_.Add(std::span(marks).first(node_->log().last_index() - before));
   return {};
 }
 

@@ -33,10 +33,11 @@ void RequestIdSource::GoOnBehind(std::span<const raft::Entry> entries) {
   std::uint64_t next = by_time;
   for (const raft::Entry& entry : entries) {
     const std::optional<std::uint64_t> id = RequestIdOf(entry);
-    if (!id.has_value() || (*id & ~kSuffixMask) != prefix_) continue;
+    if (!id.has_value() || *id - origin_ > kSuffixMask) continue;
     // The time still counts: an earlier process may have found the same log, and its proposals may
     // be in the logs of others only.
-    const std::uint64_t least = (*id + kUnseenIds + by_time % kUnseenIds) & kSuffixMask;
+    const std::uint64_t suffix = *id - origin_;
+    const std::uint64_t least = (suffix + kUnseenIds + by_time % kUnseenIds) & kSuffixMask;
     // Ids wrap around: of two, the one that is less than half the range ahead of the other is
     // later.
     const bool is_ahead = ((next - least) & kSuffixMask) <= kSuffixMask / 2;

@@ -3,58 +3,64 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mix64.h"
 #include "server/replica/request_id.h"
 
 namespace kvorum::server {
 namespace {
 
-// Ids of one member differ mostly in their low bits, those of two members in their high ones.
-constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15;
+TakenProposals::Mark MarkOf(raft::MemberId from, std::uint64_t id) {
+  const TakenProposals::Mark mark = Mix64(id) + from.value();
+  return mark == 0 ? 1 : mark;
+}
 
 }  // namespace
 
-std::size_t TakenProposals::IdSet::SlotOf(std::uint64_t id) const {
+// Marks are as good as random.
+std::size_t TakenProposals::MarkSet::SlotOf(Mark mark) const {
   static_assert((kSlots & (kSlots - 1)) == 0);
-  std::size_t slot = static_cast<std::size_t>((id * kMix) >> 32) % kSlots;
-  while (slots_[slot] != 0 && slots_[slot] != id) slot = (slot + 1) % kSlots;
+  std::size_t slot = static_cast<std::size_t>(mark) % kSlots;
+  while (slots_[slot] != 0 && slots_[slot] != mark) slot = (slot + 1) % kSlots;
   return slot;
 }
 
-bool TakenProposals::IdSet::Contains(std::uint64_t id) const {
-  return size_ != 0 && slots_[SlotOf(id)] == id;
+bool TakenProposals::MarkSet::Contains(Mark mark) const {
+  return size_ != 0 && slots_[SlotOf(mark)] == mark;
 }
 
-void TakenProposals::IdSet::Add(std::uint64_t id) {
+void TakenProposals::MarkSet::Add(Mark mark) {
   if (slots_.empty()) slots_.resize(kSlots);
-  std::uint64_t& slot = slots_[SlotOf(id)];
-  if (std::exchange(slot, id) != id) ++size_;
+  Mark& slot = slots_[SlotOf(mark)];
+  if (std::exchange(slot, mark) != mark) ++size_;
 }
 
-void TakenProposals::IdSet::Clear() {
+void TakenProposals::MarkSet::Clear() {
   std::ranges::fill(slots_, 0);
   size_ = 0;
 }
 
-std::vector<std::uint64_t> TakenProposals::DropKnown(std::vector<raft::Entry>& entries) const {
-  std::vector<std::uint64_t> ids;
-  ids.reserve(entries.size());
+std::vector<TakenProposals::Mark> TakenProposals::DropKnown(
+    raft::MemberId from, std::vector<raft::Entry>& entries) const {
+  std::vector<Mark> marks;
+  marks.reserve(entries.size());
   std::erase_if(entries, [&](const raft::Entry& entry) {
     const std::uint64_t id = RequestIdOf(entry).value_or(0);
-    if (id != 0 && IsKnown(id)) return true;
-    ids.push_back(id);
+    const Mark mark = id == 0 ? 0 : MarkOf(from, id);
+    if (mark != 0 && IsKnown(mark)) return true;
+    marks.push_back(mark);
     return false;
   });
-  return ids;
+  return marks;
 }
 
-void TakenProposals::Add(std::span<const std::uint64_t> ids) {
-  for (const std::uint64_t id : ids) {
-    if (id == 0) continue;
+void TakenProposals::Add(std::span<const Mark> marks) {
+  for (const Mark mark : marks) {
+    if (mark == 0) continue;
     if (newer_.size() == kGeneration) {
       std::swap(newer_, older_);
       newer_.Clear();
     }
-    newer_.Add(id);
+    newer_.Add(mark);
   }
 }
 

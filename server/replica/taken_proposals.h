@@ -1,7 +1,8 @@
 // The ids of the proposals that this member, as the leader, has taken from others: one that arrives
 // a second time is dropped. Raft does not tolerate repeated proposals: the second one is applied
 // too, and undoes writes acknowledged in between. Members send each once (peer/http_client.h), but
-// proxies between them may repeat a post when a connection breaks.
+// proxies between them may repeat a post when a connection breaks. What two members send is never
+// the same proposal, whatever the ids: etcd's have only 16 bits of the member in them.
 //
 // It is the leader's own affair, before anything is in the log, so that members of other versions
 // apply the same. Used by the raft executor only. Proposals of this member's own clients are not
@@ -20,39 +21,41 @@ namespace kvorum::server {
 
 class TakenProposals {
  public:
-  // Drops the entries that were taken before, and returns the ids of the others, in order; 0 for
-  // one without an id, which is never recorded.
-  std::vector<std::uint64_t> DropKnown(std::vector<raft::Entry>& entries) const;
+  // A proposal's id and sender in one number; 0 for one without an id, which is never recorded.
+  using Mark = std::uint64_t;
+  // Drops the entries that were taken before from the same sender, and returns the marks of the
+  // others, in order.
+  std::vector<Mark> DropKnown(raft::MemberId from, std::vector<raft::Entry>& entries) const;
   // O(1) each.
-  void Add(std::span<const std::uint64_t> ids);
+  void Add(std::span<const Mark> marks);
   std::size_t size() const { return newer_.size() + older_.size(); }
   static constexpr std::size_t kMost = 16'384;
 
  private:
   static constexpr std::size_t kGeneration = kMost / 2;
 
-  // Ids by open addressing, in slots of which half are empty.
-  class IdSet {
+  // Marks by open addressing, in slots of which half are empty.
+  class MarkSet {
    public:
-    bool Contains(std::uint64_t id) const;
-    void Add(std::uint64_t id);
+    bool Contains(Mark mark) const;
+    void Add(Mark mark);
     void Clear();
     std::size_t size() const { return size_; }
 
    private:
     static constexpr std::size_t kSlots = 2 * kGeneration;
-    // The slot that has, or would have, the id.
-    std::size_t SlotOf(std::uint64_t id) const;
+    // The slot that has, or would have, the mark.
+    std::size_t SlotOf(Mark mark) const;
 
-    std::vector<std::uint64_t> slots_;  // 0: empty
+    std::vector<Mark> slots_;  // 0: empty
     std::size_t size_ = 0;
   };
 
-  bool IsKnown(std::uint64_t id) const { return newer_.Contains(id) || older_.Contains(id); }
+  bool IsKnown(Mark mark) const { return newer_.Contains(mark) || older_.Contains(mark); }
 
   // When one generation is full the previous one is dropped.
-  IdSet newer_;
-  IdSet older_;
+  MarkSet newer_;
+  MarkSet older_;
 };
 
 }  // namespace kvorum::server

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/mix64.h"
 #include "server/state/member_change.h"
 #include "tests/disk/sim_file_system.h"
 #include "tests/server/request_bodies.h"
@@ -20,19 +22,31 @@ constexpr raft::MemberId kProposer{0xaaaa'0000'0000'0007};
 constexpr std::int64_t kStart = 1'000'000 * std::int64_t{5'000'000};
 
 TEST(RequestIdTest, CountsUpFromMemberAndStartTime) {
-  RequestIdSource ids(raft::MemberId{0x1234'5678'9abc'beefU},
-                      0x01'0203'0405 * std::int64_t{1'000'000} + 999'999);
-  EXPECT_EQ(ids.Next(), 0xbeef'0102'0304'0500);
-  EXPECT_EQ(ids.Next(), 0xbeef'0102'0304'0501);
+  const raft::MemberId member{0x1234'5678'9abc'beefU};
+  RequestIdSource ids(member, 0x01'0203'0405 * std::int64_t{1'000'000} + 999'999);
+  const std::uint64_t first = Mix64(member.value()) + 0x0102'0304'0500;
+  EXPECT_EQ(ids.Next(), first);
+  EXPECT_EQ(ids.Next(), first + 1);
   for (int i = 2; i < 256; ++i) ids.Next();
-  EXPECT_EQ(ids.Next(), 0xbeef'0102'0304'0600) << "the counter carries into the time";
+  EXPECT_EQ(ids.Next(), first + 256) << "the counter carries into the time";
 }
 
-TEST(RequestIdTest, TheCarryStaysOutOfTheMember) {
+TEST(RequestIdTest, TheCarryGoesRound) {
   RequestIdSource ids(1, ((std::int64_t{1} << 40) - 1) * 1'000'000);
   for (int i = 0; i < 255; ++i) ids.Next();
-  EXPECT_EQ(ids.Next(), 0x0001'ffff'ffff'ffff);
-  EXPECT_EQ(ids.Next(), 0x0001'0000'0000'0000);
+  EXPECT_EQ(ids.Next(), Mix64(1) + 0xffff'ffff'ffff);
+  EXPECT_EQ(ids.Next(), Mix64(1));
+}
+
+// A member whose client waits for an id takes any entry that has it for the client's.
+TEST(RequestIdTest, MembersThatAgreeInTheLow16BitsTakeDifferentIds) {
+  constexpr int kIds = 100'000;
+  std::set<std::uint64_t> taken;
+  for (const std::uint64_t high : {0U, 1U, 2U, 0xffffU}) {
+    RequestIdSource ids(raft::MemberId{high << 16 | 7}, kStart);
+    for (int i = 0; i < kIds; ++i) taken.insert(ids.Next());
+  }
+  EXPECT_EQ(taken.size(), std::size_t{4} * kIds);
 }
 
 raft::Entry EntryOf(std::uint64_t id) {
@@ -95,7 +109,7 @@ TEST(RequestIdTest, GoesRoundWithoutMeetingTheIdsBefore) {
   const std::uint64_t last =
       RequestIdSource(kProposer, ((std::int64_t{1} << 40) - 1) * 1'000'000).Next();
   const std::uint64_t next = FirstBehind({EntryOf(last)}, 0);
-  EXPECT_EQ(next >> 48, last >> 48);
+  EXPECT_LT(next - Mix64(kProposer.value()), std::uint64_t{1} << 48);
   EXPECT_NE(next, RequestIdSource(kProposer, 0).Next());
   EXPECT_LT(next, last) << "behind the end comes the begin";
 }

@@ -11,6 +11,8 @@
 namespace kvorum::server {
 namespace {
 
+constexpr raft::MemberId kSender{0x1111'0000'0000'0007U};
+
 raft::Entry Normal(std::uint64_t id) {
   return {.data = EncodeInternalRequest(id, RequestKind::kPut, "")};
 }
@@ -22,10 +24,10 @@ raft::Entry ConfChangeOf(std::uint64_t id) {
 class TakenProposalsTest : public testing::Test {
  protected:
   // Takes the new ones and returns their number.
-  std::size_t Take(std::vector<raft::Entry> entries) {
-    const std::vector<std::uint64_t> ids = taken_.DropKnown(entries);
-    EXPECT_EQ(ids.size(), entries.size());
-    taken_.Add(ids);
+  std::size_t Take(std::vector<raft::Entry> entries, raft::MemberId from = kSender) {
+    const auto marks = taken_.DropKnown(from, entries);
+    EXPECT_EQ(marks.size(), entries.size());
+    taken_.Add(marks);
     return entries.size();
   }
 
@@ -40,9 +42,16 @@ TEST_F(TakenProposalsTest, WhatWasTakenIsKnown) {
 
 TEST_F(TakenProposalsTest, WhatWasNotTakenIsNot) {
   std::vector<raft::Entry> entries = {Normal(1), Normal(2)};
-  const std::vector<std::uint64_t> ids = taken_.DropKnown(entries);
-  taken_.Add(std::span(ids).first(1));  // there was room for one
+  const auto marks = taken_.DropKnown(kSender, entries);
+  taken_.Add(std::span(marks).first(1));  // there was room for one
   EXPECT_EQ(Take({Normal(1), Normal(2)}), 1U);
+}
+
+// Two members of etcd that agree in the low 16 bits of their ids may choose the same one.
+TEST_F(TakenProposalsTest, WhatAnotherMemberSendsUnderTheSameIdIsNew) {
+  EXPECT_EQ(Take({Normal(1)}), 1U);
+  EXPECT_EQ(Take({Normal(1)}, raft::MemberId{0x2222'0000'0000'0007U}), 1U);
+  EXPECT_EQ(Take({Normal(1)}, raft::MemberId{0x2222'0000'0000'0007U}), 0U);
 }
 
 TEST_F(TakenProposalsTest, WhatHasNoIdIsAlwaysNew) {
@@ -60,13 +69,13 @@ TEST_F(TakenProposalsTest, TheLast8192AreKnownAtLeastAndTheOldestAreForgotten) {
     TakenProposals taken;
     const auto knows = [&](std::uint64_t i) {
       std::vector<raft::Entry> entries = {Normal(i * factor)};
-      return taken.DropKnown(entries).empty();
+      return taken.DropKnown(kSender, entries).empty();
     };
     constexpr std::uint64_t kLast = 100'000;
     constexpr std::uint64_t kKnown = 8'192;
     for (std::uint64_t i = 1; i <= kLast; ++i) {
-      const std::vector<std::uint64_t> ids = {i * factor};
-      taken.Add(ids);
+      std::vector<raft::Entry> entries = {Normal(i * factor)};
+      taken.Add(taken.DropKnown(kSender, entries));
     }
     for (std::uint64_t i = kLast; i > kLast - kKnown; --i) ASSERT_TRUE(knows(i)) << i;
     for (std::uint64_t i = 1; i <= kLast - 2 * kKnown; ++i) ASSERT_FALSE(knows(i)) << i;
