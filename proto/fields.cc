@@ -61,7 +61,7 @@ char* WriteValue(char* out, const Row& row, const void* value) {
 
 class Decoder {
  public:
-  explicit Decoder(const SharedBytes* block) : block_(block) {}
+  Decoder(const SharedBytes* block, Texts texts) : block_(block), texts_(texts) {}
 
   Decoded Decode(const Table& table, void* message, std::string_view bytes) {
     if (Read(table, message, bytes)) return Decoded::kOk;
@@ -112,7 +112,7 @@ class Decoder {
     const std::string_view bytes = reader.Bytes();
     if (!reader.ok()) return false;
     if (row.nested != nullptr) return Read(*row.nested, row.place(message), bytes);
-    if (row.is_checked_text && !IsValidUtf8(bytes)) {
+    if (row.is_checked_text && texts_ == Texts::kAreUtf8 && !IsValidUtf8(bytes)) {
       has_bad_text_ = true;
       return false;
     }
@@ -121,6 +121,7 @@ class Decoder {
   }
 
   const SharedBytes* block_;
+  const Texts texts_;
   bool has_bad_text_ = false;
 };
 
@@ -170,8 +171,8 @@ SharedBytes EncodeShared(const Table& table, const void* message) {
 }
 
 Decoded DecodeInto(void* message, const Table& table, std::string_view bytes,
-                   const SharedBytes* block) {
-  return Decoder(block).Decode(table, message, bytes);
+                   const SharedBytes* block, Texts texts) {
+  return Decoder(block, texts).Decode(table, message, bytes);
 }
 
 std::unexpected<Error> RefuseRequest(Decoded outcome) {

@@ -349,9 +349,11 @@ std::size_t EncodedSize(const Table& table, const void* message);
 char* WriteTo(char* out, const Table& table, const void* message);
 void AppendTo(std::string& out, const Table& table, const void* message);
 SharedBytes EncodeShared(const Table& table, const void* message);
+// Decides whether text that is checked (Text) may be any bytes.
+enum class Texts : std::uint8_t { kAreUtf8, kAreAnyBytes };
 // The bytes lie in `block` if it is not null; slices are copies of their own else.
 Decoded DecodeInto(void* message, const Table& table, std::string_view bytes,
-                   const SharedBytes* block = nullptr);
+                   const SharedBytes* block = nullptr, Texts texts = Texts::kAreUtf8);
 
 template <class T>
 std::string Encode(const Message<T>& table, const T& message) {
@@ -371,9 +373,10 @@ Decoded Decode(const Message<T>& table, std::string_view bytes, T& message) {
 // A client's request: the error is the one that the client gets.
 std::unexpected<Error> RefuseRequest(Decoded outcome);
 template <class T>
-Result<T> DecodeRequest(const Message<T>& table, std::string_view bytes) {
+Result<T> DecodeRequest(const Message<T>& table, std::string_view bytes,
+                        Texts texts = Texts::kAreUtf8) {
   T request{};
-  const Decoded outcome = Decode(table, bytes, request);
+  const Decoded outcome = DecodeInto(&request, table, bytes, nullptr, texts);
   if (outcome != Decoded::kOk) [[unlikely]]
     return RefuseRequest(outcome);
   return request;

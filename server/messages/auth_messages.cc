@@ -9,6 +9,7 @@ namespace kvorum::server {
 namespace {
 
 using wire::Encoded;
+using wire::Texts;
 
 struct Name {
   std::string_view name;
@@ -22,9 +23,9 @@ constexpr auto kAuthenticate =
     Describe<AuthenticateRequest, Text<1, &AuthenticateRequest::name>,
              Text<2, &AuthenticateRequest::password>>("etcdserverpb.AuthenticateRequest");
 
-constexpr auto kLogin =
-    Describe<LoginEntry, Text<1, &LoginEntry::name>, Text<3, &LoginEntry::token_prefix>>(
-        "etcdserverpb.InternalAuthenticateRequest");
+constexpr auto kLogin = Describe<LoginEntry, UncheckedText<1, &LoginEntry::name>,
+                                 UncheckedText<3, &LoginEntry::token_prefix>>(
+    "etcdserverpb.InternalAuthenticateRequest");
 
 // The options go into the log as received.
 constexpr auto kUserAdd =
@@ -103,13 +104,25 @@ UserPasswordRequest WithoutPassword(UserPasswordRequest request) {
   return request;
 }
 
+Result<std::string_view> ReadName(std::string_view bytes, Texts texts) {
+  KV_TRY(const Name decoded, wire::DecodeRequest(kName, bytes, texts));
+  return decoded.name;
+}
+
+Result<UserPasswordRequest> ReadUserAdd(std::string_view bytes, Texts texts) {
+  KV_TRY(UserPasswordRequest request, wire::DecodeRequest(kUserAdd, bytes, texts));
+  if (request.options.has_value()) {
+    KV_TRY(request.no_password, wire::DecodeRequest(kNoPassword, *request.options));
+  }
+  return request;
+}
+
 }  // namespace
 
 MessageTables AuthTables() { return kAuthTables; }
 
 Result<std::string_view> DecodeName(std::string_view bytes) {
-  KV_TRY(const Name decoded, wire::DecodeRequest(kName, bytes));
-  return decoded.name;
+  return ReadName(bytes, Texts::kAreUtf8);
 }
 
 Result<AuthenticateRequest> DecodeAuthenticate(std::string_view bytes) {
@@ -134,11 +147,7 @@ Result<LoginEntry> DecodeLoginEntry(std::string_view bytes) {
 std::string EncodeLoginEntry(const LoginEntry& entry) { return wire::Encode(kLogin, entry); }
 
 Result<UserPasswordRequest> DecodeUserAdd(std::string_view bytes) {
-  KV_TRY(UserPasswordRequest request, wire::DecodeRequest(kUserAdd, bytes));
-  if (request.options.has_value()) {
-    KV_TRY(request.no_password, wire::DecodeRequest(kNoPassword, *request.options));
-  }
-  return request;
+  return ReadUserAdd(bytes, Texts::kAreUtf8);
 }
 
 std::string EncodeUserAdd(const UserPasswordRequest& request) {
@@ -164,6 +173,34 @@ Result<GrantPermissionRequest> DecodeGrantPermission(std::string_view bytes) {
 Result<RevokePermissionRequest> DecodeRevokePermission(std::string_view bytes) {
   return wire::DecodeRequest(kRevokePermission, bytes);
 }
+
+namespace logged {
+
+Result<std::string_view> DecodeName(std::string_view bytes) {
+  return ReadName(bytes, Texts::kAreAnyBytes);
+}
+
+Result<UserPasswordRequest> DecodeUserAdd(std::string_view bytes) {
+  return ReadUserAdd(bytes, Texts::kAreAnyBytes);
+}
+
+Result<UserPasswordRequest> DecodeChangePassword(std::string_view bytes) {
+  return wire::DecodeRequest(kChangePassword, bytes, Texts::kAreAnyBytes);
+}
+
+Result<UserRoleRequest> DecodeUserRole(std::string_view bytes) {
+  return wire::DecodeRequest(kUserRole, bytes, Texts::kAreAnyBytes);
+}
+
+Result<GrantPermissionRequest> DecodeGrantPermission(std::string_view bytes) {
+  return wire::DecodeRequest(kGrantPermission, bytes, Texts::kAreAnyBytes);
+}
+
+Result<RevokePermissionRequest> DecodeRevokePermission(std::string_view bytes) {
+  return wire::DecodeRequest(kRevokePermission, bytes, Texts::kAreAnyBytes);
+}
+
+}  // namespace logged
 
 SharedBytes EncodeAuthStatusResponse(const ResponseHeader& header, bool enabled,
                                      std::uint64_t revision) {

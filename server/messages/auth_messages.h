@@ -1,7 +1,8 @@
 // The Auth service's messages: requests and answers of clients, and log entries.
 //
-// Views point into the given bytes. Errors: MalformedRequest, like kv_decode.h's; names must be
-// UTF-8.
+// Views point into the given bytes. Errors: MalformedRequest, like kv_decode.h's; a client's names
+// must be UTF-8. Names in the log may be any bytes, since members of etcd before 3.7 check none:
+// what is in the log is decided, and the namespace `logged` reads it.
 #pragma once
 
 #include <cstdint>
@@ -69,6 +70,17 @@ struct RevokePermissionRequest {
   std::string_view range_end;
 };
 Result<RevokePermissionRequest> DecodeRevokePermission(std::string_view bytes);
+
+namespace logged {
+
+Result<std::string_view> DecodeName(std::string_view bytes);
+Result<UserPasswordRequest> DecodeUserAdd(std::string_view bytes);
+Result<UserPasswordRequest> DecodeChangePassword(std::string_view bytes);
+Result<UserRoleRequest> DecodeUserRole(std::string_view bytes);
+Result<GrantPermissionRequest> DecodeGrantPermission(std::string_view bytes);
+Result<RevokePermissionRequest> DecodeRevokePermission(std::string_view bytes);
+
+}  // namespace logged
 
 SharedBytes EncodeAuthStatusResponse(const ResponseHeader& header, bool enabled,
                                      std::uint64_t revision);

@@ -60,7 +60,7 @@ Result<DowngradeInfo> DecodeDowngradeEntry(std::string_view bytes) {
 std::string EncodeDowngradeJson(const DowngradeInfo& info) {
   const nlohmann::ordered_json json = {{"target-version", info.target_version},
                                        {"enabled", info.enabled}};
-  return json.dump();
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 Result<DowngradeInfo> DecodeDowngradeJson(std::string_view json) {

@@ -12,35 +12,35 @@
 //
 // Applied without effect: an entry without a request, and the reads of users and roles that members
 // of etcd send through the log.
-#define KV_ENTRY_KINDS(ROW)                                                           \
-  ROW(kNone, 0, DecodeWithoutEffect, NoRules, NoCost, kApplied)                       \
-  ROW(kPut, 4, DecodePut, mvcc::CheckPut, mvcc::QuotaCost, kRefused)                  \
-  ROW(kDeleteRange, 5, DecodeDeleteRange, mvcc::CheckDeleteRange, NoCost, kRefused)   \
-  ROW(kTxn, 6, DecodeTxn, CheckTxnOfAnySize, mvcc::QuotaCost, kRefused)               \
-  ROW(kCompaction, 7, DecodeCompaction, NoRules, NoCost, kRefused)                    \
-  ROW(kLeaseGrant, 8, DecodeLeaseGrant, NoRules, LeaseCost, kRefused)                 \
-  ROW(kLeaseRevoke, 9, DecodeLeaseId, NoRules, NoCost, kRefused)                      \
-  ROW(kAlarm, 10, DecodeAlarmRequest, NoRules, NoCost, kApplied)                      \
-  ROW(kLeaseCheckpoint, 11, DecodeLeaseCheckpoints, NoRules, NoCost, kApplied)        \
-  ROW(kAuthEnable, 1000, DecodeEmpty, NoRules, NoCost, kApplied)                      \
-  ROW(kAuthDisable, 1011, DecodeEmpty, NoRules, NoCost, kApplied)                     \
-  ROW(kAuthenticate, 1012, DecodeLoginEntry, NoRules, NoCost, kApplied)               \
-  ROW(kAuthStatus, 1013, DecodeWithoutEffect, NoRules, NoCost, kApplied)              \
-  ROW(kUserAdd, 1100, DecodeUserAdd, NoRules, NoCost, kApplied)                       \
-  ROW(kUserDelete, 1101, DecodeName, NoRules, NoCost, kApplied)                       \
-  ROW(kUserGet, 1102, DecodeWithoutEffect, NoRules, NoCost, kApplied)                 \
-  ROW(kUserChangePassword, 1103, DecodeChangePassword, NoRules, NoCost, kApplied)     \
-  ROW(kUserGrantRole, 1104, DecodeUserRole, NoRules, NoCost, kApplied)                \
-  ROW(kUserRevokeRole, 1105, DecodeUserRole, NoRules, NoCost, kApplied)               \
-  ROW(kUserList, 1106, DecodeWithoutEffect, NoRules, NoCost, kApplied)                \
-  ROW(kRoleList, 1107, DecodeWithoutEffect, NoRules, NoCost, kApplied)                \
-  ROW(kRoleAdd, 1200, DecodeName, NoRules, NoCost, kApplied)                          \
-  ROW(kRoleDelete, 1201, DecodeName, NoRules, NoCost, kApplied)                       \
-  ROW(kRoleGet, 1202, DecodeWithoutEffect, NoRules, NoCost, kApplied)                 \
-  ROW(kRoleGrantPermission, 1203, DecodeGrantPermission, NoRules, NoCost, kApplied)   \
-  ROW(kRoleRevokePermission, 1204, DecodeRevokePermission, NoRules, NoCost, kApplied) \
-  ROW(kClusterVersionSet, 1300, DecodeClusterVersion, NoRules, NoCost, kApplied)      \
-  ROW(kMemberAttributesSet, 1301, DecodeMemberAttributes, NoRules, NoCost, kApplied)  \
+#define KV_ENTRY_KINDS(ROW)                                                                   \
+  ROW(kNone, 0, DecodeWithoutEffect, NoRules, NoCost, kApplied)                               \
+  ROW(kPut, 4, DecodePut, mvcc::CheckPut, mvcc::QuotaCost, kRefused)                          \
+  ROW(kDeleteRange, 5, DecodeDeleteRange, mvcc::CheckDeleteRange, NoCost, kRefused)           \
+  ROW(kTxn, 6, DecodeTxn, CheckTxnOfAnySize, mvcc::QuotaCost, kRefused)                       \
+  ROW(kCompaction, 7, DecodeCompaction, NoRules, NoCost, kRefused)                            \
+  ROW(kLeaseGrant, 8, DecodeLeaseGrant, NoRules, LeaseCost, kRefused)                         \
+  ROW(kLeaseRevoke, 9, DecodeLeaseId, NoRules, NoCost, kRefused)                              \
+  ROW(kAlarm, 10, DecodeAlarmRequest, NoRules, NoCost, kApplied)                              \
+  ROW(kLeaseCheckpoint, 11, DecodeLeaseCheckpoints, NoRules, NoCost, kApplied)                \
+  ROW(kAuthEnable, 1000, DecodeEmpty, NoRules, NoCost, kApplied)                              \
+  ROW(kAuthDisable, 1011, DecodeEmpty, NoRules, NoCost, kApplied)                             \
+  ROW(kAuthenticate, 1012, DecodeLoginEntry, NoRules, NoCost, kApplied)                       \
+  ROW(kAuthStatus, 1013, DecodeWithoutEffect, NoRules, NoCost, kApplied)                      \
+  ROW(kUserAdd, 1100, logged::DecodeUserAdd, NoRules, NoCost, kApplied)                       \
+  ROW(kUserDelete, 1101, logged::DecodeName, NoRules, NoCost, kApplied)                       \
+  ROW(kUserGet, 1102, DecodeWithoutEffect, NoRules, NoCost, kApplied)                         \
+  ROW(kUserChangePassword, 1103, logged::DecodeChangePassword, NoRules, NoCost, kApplied)     \
+  ROW(kUserGrantRole, 1104, logged::DecodeUserRole, NoRules, NoCost, kApplied)                \
+  ROW(kUserRevokeRole, 1105, logged::DecodeUserRole, NoRules, NoCost, kApplied)               \
+  ROW(kUserList, 1106, DecodeWithoutEffect, NoRules, NoCost, kApplied)                        \
+  ROW(kRoleList, 1107, DecodeWithoutEffect, NoRules, NoCost, kApplied)                        \
+  ROW(kRoleAdd, 1200, logged::DecodeName, NoRules, NoCost, kApplied)                          \
+  ROW(kRoleDelete, 1201, logged::DecodeName, NoRules, NoCost, kApplied)                       \
+  ROW(kRoleGet, 1202, DecodeWithoutEffect, NoRules, NoCost, kApplied)                         \
+  ROW(kRoleGrantPermission, 1203, logged::DecodeGrantPermission, NoRules, NoCost, kApplied)   \
+  ROW(kRoleRevokePermission, 1204, logged::DecodeRevokePermission, NoRules, NoCost, kApplied) \
+  ROW(kClusterVersionSet, 1300, DecodeClusterVersion, NoRules, NoCost, kApplied)              \
+  ROW(kMemberAttributesSet, 1301, DecodeMemberAttributes, NoRules, NoCost, kApplied)          \
   ROW(kDowngradeInfoSet, 1302, DecodeDowngradeEntry, NoRules, NoCost, kApplied)
 
 namespace kvorum::server {

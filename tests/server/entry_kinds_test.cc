@@ -121,6 +121,23 @@ TEST_F(EntryKindsApplyTest, ABodyThatIsNoMessageIsRefusedFromPeersAndEndsTheRepl
   }
 }
 
+// Members of etcd before 3.7 write any bytes where a text should be.
+TEST_F(EntryKindsApplyTest, TextThatIsNoUtf8IsTakenFromPeersAndApplied) {
+  ApplyAll({ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven())});
+  for (const RequestKind kind : kRequests) {
+    std::string body = SampleBody(kind);
+    const std::string_view text = "aaaa";
+    for (std::size_t at = body.find(text); at != std::string::npos; at = body.find(text, at))
+      body.replace(at, text.size(), "\xff\xfe\xc0\x80");
+    EXPECT_TRUE(IsTakenAndApplied(Entry(kind, body))) << Number(kind);
+  }
+  std::string nobody;
+  wire::AppendBytes(nobody, 1, "\xff");
+  wire::AppendBytesAlways(nobody, 3, std::string_view("\x08\x01", 2));  // without a password
+  EXPECT_EQ(Outcome(RequestKind::kUserAdd, nobody), "ok");
+  EXPECT_EQ(Outcome(RequestKind::kUserAdd, nobody), kErrUserAlreadyExist.message);
+}
+
 TEST_F(EntryKindsApplyTest, DamagedEntriesThatPeersMayPassOnAreApplied) {
   ApplyAll({ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven())});
   int taken = 0;
