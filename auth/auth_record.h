@@ -45,8 +45,9 @@ inline constexpr std::string_view kTokenRevisionKey = "tokenRevision";
 inline constexpr std::string_view kUserRevisionPrefix = "userRevision:";
 inline constexpr std::string_view kRoleRevisionPrefix = "roleRevision:";
 
-// The bound of a user's or role's name, so that every key above fits the backend's 510 bytes.
-inline constexpr std::size_t kMaxNameSizeBytes = 480;
+// The bound of a user's or role's name: etcd's database takes no longer key, and its process ends
+// at one.
+inline constexpr std::size_t kMaxNameSizeBytes = 32'768;
 
 struct UserRecord {
   std::string name;

@@ -158,7 +158,12 @@ inline constexpr ApiError kErrPasswordTooLong{Code::kUnknown,
 inline constexpr ApiError kErrPasswordHasZeroByte{Code::kInvalidArgument,
                                                   "auth: password contains a zero byte"};
 inline constexpr ApiError kErrNameTooLong{Code::kInvalidArgument,
-                                          "auth: name is longer than 480 bytes"};
+                                          "auth: name is longer than 32768 bytes"};
+// An older member of etcd would count the learner as a voter from then on.
+inline constexpr ApiError kErrLearnerIsLost{Code::kFailedPrecondition,
+                                            "etcdserver: a learner cannot be updated while a "
+                                            "member of etcd before 3.6.12, or 3.5.31, is in "
+                                            "the cluster"};
 // A member refuses to start with such token options.
 inline constexpr std::string_view kInvalidAuthOptsText = "auth: invalid auth options";
 inline constexpr ApiError kErrMissingKey{Code::kInvalidArgument, "auth: missing key data"};

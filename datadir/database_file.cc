@@ -17,6 +17,7 @@
 #include "mvcc/backend.h"
 #include "mvcc/bucket.h"
 #include "mvcc/etcd_content.h"
+#include "mvcc/long_key.h"
 #include "mvcc/revision.h"
 #include "server/messages/storage_version.h"
 
@@ -136,7 +137,7 @@ class KvorumFile final : public DatabaseFile {
       Result<void> visited;
       KV_RETURN_IF_ERROR(
           (*reader_)->Scan(bucket, {}, {}, [&](std::string_view key, std::string_view value) {
-            if (mvcc::IsEtcds(bucket, key)) visited = VisitRecord(visitor, bucket, key, value);
+            visited = VisitStored(visitor, bucket, key, value);
             return visited.has_value();
           }));
       KV_RETURN_IF_ERROR(visited);
@@ -163,6 +164,12 @@ class KvorumFile final : public DatabaseFile {
   }
 
  private:
+  Result<void> VisitStored(const Visitor& visitor, mvcc::Bucket bucket, std::string_view key,
+                           std::string_view value) const {
+    if (!mvcc::IsEtcds(bucket, key)) return {};
+    KV_TRY(const auto record, mvcc::ReadStored(bucket, key, value));
+    return VisitRecord(visitor, bucket, record.key, record.value);
+  }
   Result<void> VisitRecord(const Visitor& visitor, mvcc::Bucket bucket, std::string_view key,
                            std::string_view value) const {
     if (bucket != mvcc::Bucket::kMeta || key != mvcc::meta_key::kStorageVersion ||

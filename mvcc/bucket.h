@@ -30,8 +30,8 @@ constexpr std::string_view BucketName(Bucket bucket) {
   return kBucketNames[static_cast<std::size_t>(bucket)];
 }
 
-// The longest key that a bucket accepts (LMDB's limit less the byte that names the bucket). Code
-// that lets users choose names for a bucket's keys refuses longer ones before they are proposed.
+// The longest key that a backend's bucket accepts (LMDB's limit less the byte that names the
+// bucket). The auth buckets, whose keys are names, have longer ones (long_key.h).
 inline constexpr std::size_t kMaxBucketKeySizeBytes = 510;
 
 namespace meta_key {

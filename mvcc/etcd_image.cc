@@ -11,6 +11,7 @@
 #include "bbolt/writer.h"
 #include "mvcc/bucket.h"
 #include "mvcc/etcd_content.h"
+#include "mvcc/long_key.h"
 
 namespace kvorum::mvcc {
 namespace {
@@ -29,19 +30,20 @@ class ImageWalk {
 
   // Puts a number of records, or as many as make a chunk; false when there are no more.
   Result<bool> Step(bbolt::Writer& writer) {
-    return StepWith(writer, [this](Bucket bucket, const auto& visit) {
+    return StepWith<std::string_view>(writer, [this](Bucket bucket, const auto& visit) {
       return content_.Scan(bucket, last_key_, {}, visit);
     });
   }
   // The same for a writer that sizes, by the values' sizes.
   Result<bool> SizingStep(bbolt::Writer& writer) {
-    return StepWith(writer, [this](Bucket bucket, const auto& visit) {
+    return StepWith<std::size_t>(writer, [this](Bucket bucket, const auto& visit) {
       return content_.ScanSizes(bucket, last_key_, {}, visit);
     });
   }
 
  private:
-  template <class Scan>
+  // `Value` is a value or its size.
+  template <class Value, class Scan>
   Result<bool> StepWith(bbolt::Writer& writer, const Scan& scan) {
     if (bucket_ == kBucketsByName.size()) return false;
     const Bucket bucket = kBucketsByName[bucket_];
@@ -49,20 +51,41 @@ class ImageWalk {
     bool full = false;
     std::uint64_t records = 0;
     Result<void> put;
-    KV_RETURN_IF_ERROR(scan(bucket, [&](std::string_view key, const auto& value) {
+    KV_RETURN_IF_ERROR(scan(bucket, [&](std::string_view key, const Value& value) {
       if (begun_ && key == last_key_) return true;  // where the previous step ended
       if (!IsEtcds(bucket, key)) return true;
-      put = Put(writer, bucket, key, value);
+      put = PutInOrder(writer, bucket, key, value);
       if (!put.has_value()) return false;
-      full = ++records == kRecordsBetweenLooks || writer.ReadyBytes() >= kChunkBytes;
+      full = group_.empty() &&
+             (++records >= kRecordsBetweenLooks || writer.ReadyBytes() >= kChunkBytes);
       if (full) next_key_.assign(key);
       return !full;
     }));
     KV_RETURN_IF_ERROR(put);
+    if (!full) KV_RETURN_IF_ERROR(PutGroup<Value>(writer));
     begun_ = full;
     last_key_ = full ? next_key_ : std::string();
     if (!full) ++bucket_;
     return true;
+  }
+
+  // Long names come in another order than etcd's file has them in.
+  template <class Value>
+  Result<void> PutInOrder(bbolt::Writer& writer, Bucket bucket, std::string_view key,
+                          const Value& value) {
+    if (!group_.IsOf(key)) KV_RETURN_IF_ERROR(PutGroup<Value>(writer));
+    if (!KeyGroup::Holds(bucket, key)) return Put(writer, bucket, key, value);
+    KV_TRY(const auto stored, content_.Get(bucket, key));
+    KV_TRY(const auto record, ReadStored(bucket, key, stored.value_or("")));
+    group_.Add(record.key, record.value);
+    return {};
+  }
+  template <class Value>
+  Result<void> PutGroup(bbolt::Writer& writer) {
+    return group_.Drain([&](std::string_view key, std::string_view value) {
+      if constexpr (std::is_same_v<Value, std::size_t>) return PutOne(writer, key, value.size());
+      return PutOne(writer, key, value);
+    });
   }
 
   // The value, or its size.
@@ -88,6 +111,7 @@ class ImageWalk {
   bool begun_ = false;    // the bucket
   std::string last_key_;  // that was put, if it is begun
   std::string next_key_;
+  KeyGroup group_;  // empty between the steps
 };
 
 // A writer and what it has been given so far.

@@ -11,6 +11,7 @@
 
 #include "bbolt/reader.h"
 #include "mvcc/bucket.h"
+#include "mvcc/long_key.h"
 #include "mvcc/record_check.h"
 #include "mvcc/revision.h"
 #include "mvcc/write_batch.h"
@@ -55,6 +56,41 @@ class Commits {
   // Buckets in the order of the snapshot format's tags, keys in order.
   Result<void> Put(std::size_t tag_index, std::string_view key, std::string_view value) {
     const Bucket bucket = snapshot_format::kTags[tag_index];
+    if (tag_index != group_tag_index_ || !group_.IsOf(key)) KV_RETURN_IF_ERROR(PutGroup());
+    if (!KeyGroup::Holds(bucket, key)) return PutStored(tag_index, key, value);
+    group_tag_index_ = tag_index;
+    if (!IsLongKey(bucket, key)) {
+      group_.Add(key, value);
+    } else {
+      const BucketRecord stored = StoredForm(key, value);
+      group_.Add(stored.key, stored.value);
+    }
+    return {};
+  }
+
+  Result<void> Finish() {
+    KV_RETURN_IF_ERROR(PutGroup());
+    return CommitWaiting();
+  }
+
+ private:
+  // Refers to its value by its place: the memory moves as it grows.
+  struct Waiting {
+    Revision revision;
+    std::size_t offset = 0;
+    std::size_t size_bytes = 0;
+    bool tombstone = false;
+  };
+
+  // Names that begin alike, in the backend's order.
+  Result<void> PutGroup() {
+    return group_.Drain([&](std::string_view key, std::string_view value) {
+      return PutStored(group_tag_index_, key, value);
+    });
+  }
+
+  Result<void> PutStored(std::size_t tag_index, std::string_view key, std::string_view value) {
+    const Bucket bucket = snapshot_format::kTags[tag_index];
     if (key.empty() || key.size() > kMaxBucketKeySizeBytes) {
       return Fail(Code::kInvalidArgument, "mvcc: bucket " + std::string(BucketName(bucket)) +
                                               " has a key of " + std::to_string(key.size()) +
@@ -73,17 +109,6 @@ class Commits {
       return {};
     return CommitWaiting();
   }
-
-  Result<void> Finish() { return CommitWaiting(); }
-
- private:
-  // Refers to its value by its place: the memory moves as it grows.
-  struct Waiting {
-    Revision revision;
-    std::size_t offset = 0;
-    std::size_t size_bytes = 0;
-    bool tombstone = false;
-  };
 
   Result<void> Append(std::string_view key, std::string_view value) {
     KV_TRY(const RevisionKey::Decoded checked, revisions_.Next(key, value));
@@ -127,6 +152,8 @@ class Commits {
   std::vector<Waiting> appends_;
   BucketChanges changes_;
   std::size_t waiting_bytes_ = 0;
+  KeyGroup group_;
+  std::size_t group_tag_index_ = 0;
 };
 
 // The bucket of meta is small: a few keys.

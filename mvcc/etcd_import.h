@@ -60,7 +60,8 @@ class EtcdImporter {
 
   // Goes on to the next commit; true when all is in. kDataLoss for a damaged file;
   // kFailedPrecondition for a bucket that is not known here and not empty; kInvalidArgument for a
-  // name (of a user, of a role) longer than a backend can keep; else the backend's errors.
+  // key longer than a backend can keep, unless it is a name (long_key.h); else the backend's
+  // errors.
   Result<bool> Step();
   // Counts what was put. ComputeSnapshotTotals (snapshot_content.h) of the backend must equal it at
   // the end.

@@ -9,6 +9,7 @@
 #include "base/logging.h"
 #include "base/metric.h"
 #include "mvcc/bucket.h"
+#include "mvcc/long_key.h"
 #include "mvcc/read_batch.h"
 #include "mvcc/restore.h"
 #include "mvcc/revision.h"
@@ -242,21 +243,27 @@ Result<void> Store::ForEach(Bucket bucket,
   KV_CHECK(bucket != Bucket::kKey, "revisions are read through a view");
   const std::shared_ptr<StoreState> state = State();
   KV_TRY(const Reader reader, state->backend->NewReader());
-  return reader->Scan(bucket, {}, {}, [&](std::string_view key, std::string_view value) {
-    visit(key, value);
-    return true;
-  });
+  return ScanBucket(*reader, bucket,
+                    [&](std::string_view key, std::string_view value) -> Result<void> {
+                      visit(key, value);
+                      return {};
+                    });
 }
 
 void Store::PutBucket(Bucket bucket, std::string_view key, std::string_view value) {
   KV_CHECK(bucket != Bucket::kKey, "revisions are written by a txn");
-  state_->buffer.Put(bucket, key, value);
+  if (IsLongKey(bucket, key)) {
+    const BucketRecord stored = StoredForm(key, value);
+    state_->buffer.Put(bucket, stored.key, stored.value);
+  } else {
+    state_->buffer.Put(bucket, key, value);
+  }
   dirty_ = true;
 }
 
 void Store::DeleteBucket(Bucket bucket, std::string_view key) {
   KV_CHECK(bucket != Bucket::kKey, "revisions are deleted by compaction");
-  state_->buffer.Remove(bucket, key);
+  state_->buffer.Remove(bucket, IsLongKey(bucket, key) ? StoredKey(key) : std::string(key));
   dirty_ = true;
 }
 

@@ -1,8 +1,8 @@
 #include "server/services/login.h"
 
+#include <cstddef>
 #include <utility>
 
-#include "auth/auth_record.h"
 #include "auth/password.h"
 #include "auth/simple_tokens.h"
 #include "base/api_errors.h"
@@ -13,6 +13,11 @@
 #include "server/replica/replica.h"
 
 namespace kvorum::server {
+namespace {
+
+constexpr std::size_t kMaxLoggedNameBytes = 480;
+
+}  // namespace
 
 struct Login::Attempt {
   std::string remote;
@@ -23,7 +28,7 @@ struct Login::Attempt {
   std::uint64_t checked_revision = 0;  // of the auth state that the password was verified against
 };
 
-// A name may be a megabyte long.
+// A name may be a megabyte long: the beginning is enough.
 void Login::LogRefusal(const Attempt& attempt, std::string_view why) {
   std::uint64_t more = 0;
   {
@@ -33,7 +38,7 @@ void Login::LogRefusal(const Attempt& attempt, std::string_view why) {
   }
   if (more > 0) KV_WARN("more invalid authentications were requested", {"calls", more});
   KV_WARN("invalid authentication was requested",
-          {"user", std::string_view(attempt.name).substr(0, auth::kMaxNameSizeBytes)},
+          {"user", std::string_view(attempt.name).substr(0, kMaxLoggedNameBytes)},
           {"remote", attempt.remote}, {"error", why});
 }
 

@@ -1,36 +1,24 @@
 #include "server/state/replicated_state.h"
 
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "mvcc/long_key.h"
 #include "server/messages/downgrade.h"
 #include "server/messages/member_id.h"
 
 namespace kvorum::server {
 namespace {
 
-using Load = std::function<Result<void>(std::string_view key, std::string_view value)>;
-
-Result<void> LoadBucket(mvcc::Snapshot& content, mvcc::Bucket bucket, const Load& load) {
-  Result<void> loaded;
-  KV_RETURN_IF_ERROR(
-      content.Scan(bucket, {}, {}, [&](std::string_view key, std::string_view value) {
-        loaded = load(key, value);
-        return loaded.has_value();
-      }));
-  return loaded;
-}
-
 Result<auth::AuthStore::Content> LoadAuth(mvcc::Snapshot& content) {
   std::vector<auth::Record> records;
   const auto load = [&](mvcc::Bucket bucket, auth::Table table) {
-    return LoadBucket(content, bucket,
-                      [&](std::string_view key, std::string_view value) -> Result<void> {
-                        records.push_back({table, std::string(key), std::string(value)});
-                        return {};
-                      });
+    return mvcc::ScanBucket(content, bucket,
+                            [&](std::string_view key, std::string_view value) -> Result<void> {
+                              records.push_back({table, std::string(key), std::string(value)});
+                              return {};
+                            });
   };
   KV_RETURN_IF_ERROR(load(mvcc::Bucket::kAuth, auth::Table::kAuth));
   KV_RETURN_IF_ERROR(load(mvcc::Bucket::kAuthUsers, auth::Table::kUsers));
@@ -42,44 +30,46 @@ Result<auth::AuthStore::Content> LoadAuth(mvcc::Snapshot& content) {
 
 Result<MembershipView> LoadMembership(mvcc::Snapshot& content) {
   MembershipView view;
-  KV_RETURN_IF_ERROR(LoadBucket(content, mvcc::Bucket::kMembers,
-                                [&](std::string_view, std::string_view value) -> Result<void> {
-                                  KV_TRY(Member member, DecodeMemberJson(value));
-                                  const raft::MemberId id = member.id;
-                                  view.members.emplace(id, std::move(member));
-                                  return {};
-                                }));
-  KV_RETURN_IF_ERROR(LoadBucket(content, mvcc::Bucket::kMembersRemoved,
-                                [&](std::string_view key, std::string_view) -> Result<void> {
-                                  const auto id = ParseMemberId(key);
-                                  if (!id.has_value()) {
-                                    return Fail(Code::kDataLoss,
-                                                "the database names a removed member \"" +
-                                                    std::string(key) + "\", which is no id");
-                                  }
-                                  view.removed.insert(*id);
-                                  return {};
-                                }));
-  KV_RETURN_IF_ERROR(LoadBucket(content, mvcc::Bucket::kCluster,
-                                [&](std::string_view key, std::string_view value) -> Result<void> {
-                                  if (key == "clusterVersion") view.cluster_version = value;
-                                  if (key == "downgrade") {
-                                    KV_TRY(view.downgrade, DecodeDowngradeJson(value));
-                                  }
-                                  return {};
-                                }));
+  KV_RETURN_IF_ERROR(
+      mvcc::ScanBucket(content, mvcc::Bucket::kMembers,
+                       [&](std::string_view, std::string_view value) -> Result<void> {
+                         KV_TRY(Member member, DecodeMemberJson(value));
+                         const raft::MemberId id = member.id;
+                         view.members.emplace(id, std::move(member));
+                         return {};
+                       }));
+  KV_RETURN_IF_ERROR(mvcc::ScanBucket(content, mvcc::Bucket::kMembersRemoved,
+                                      [&](std::string_view key, std::string_view) -> Result<void> {
+                                        const auto id = ParseMemberId(key);
+                                        if (!id.has_value()) {
+                                          return Fail(Code::kDataLoss,
+                                                      "the database names a removed member \"" +
+                                                          std::string(key) + "\", which is no id");
+                                        }
+                                        view.removed.insert(*id);
+                                        return {};
+                                      }));
+  KV_RETURN_IF_ERROR(
+      mvcc::ScanBucket(content, mvcc::Bucket::kCluster,
+                       [&](std::string_view key, std::string_view value) -> Result<void> {
+                         if (key == "clusterVersion") view.cluster_version = value;
+                         if (key == "downgrade") {
+                           KV_TRY(view.downgrade, DecodeDowngradeJson(value));
+                         }
+                         return {};
+                       }));
   return view;
 }
 
 Result<ReplicatedState> LoadReplicatedState(mvcc::Snapshot& content) {
   ReplicatedState state;
   KV_TRY(state.members, LoadMembership(content));
-  KV_RETURN_IF_ERROR(LoadBucket(content, mvcc::Bucket::kAlarm,
-                                [&](std::string_view key, std::string_view) -> Result<void> {
-                                  KV_TRY(const Alarm alarm, DecodeAlarm(key));
-                                  state.alarms.insert(alarm);
-                                  return {};
-                                }));
+  KV_RETURN_IF_ERROR(mvcc::ScanBucket(content, mvcc::Bucket::kAlarm,
+                                      [&](std::string_view key, std::string_view) -> Result<void> {
+                                        KV_TRY(const Alarm alarm, DecodeAlarm(key));
+                                        state.alarms.insert(alarm);
+                                        return {};
+                                      }));
   KV_TRY(state.auth, LoadAuth(content));
   return state;
 }

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/rng.h"
+#include "mvcc/long_key.h"
 #include "tests/bbolt/image.h"
 #include "tests/mvcc/backend_worlds.h"
 
@@ -52,7 +53,7 @@ class EtcdImageTest : public testing::Test {
     for (std::size_t i = 1; i < kBucketNames.size(); i += 2) {
       if (static_cast<Bucket>(i) == Bucket::kAuth) continue;
       batch.Put(static_cast<Bucket>(i), "a key", "its value");
-      batch.Put(static_cast<Bucket>(i), std::string(kMaxBucketKeySizeBytes, 'k'), "");
+      batch.Put(static_cast<Bucket>(i), std::string(kMaxPlainKeySizeBytes, 'k'), "");
     }
     batch.Put(Bucket::kAuth, "authRevision", "12345678");
     Commit(*backend, batch);

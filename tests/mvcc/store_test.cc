@@ -1,6 +1,8 @@
 // The rules of Put, DeleteRange and Range (and of their answers), one test per rule.
 #include "mvcc/store.h"
 
+#include <map>
+
 #include "tests/mvcc/store_fixture.h"
 
 namespace kvorum::mvcc {
@@ -448,6 +450,27 @@ TEST_F(StoreTest, DataAndConsistentIndexAreDurableTogether) {
     alarms.push_back(std::string(key).append("=").append(value));
   }));
   EXPECT_THAT(alarms, ElementsAre("alarm="));
+}
+
+TEST_F(StoreTest, NamesLongerThanTheBackendTakesAreKeptAndGo) {
+  std::map<std::string, std::string> users;
+  for (const std::size_t size : {1U, 480U, 493U, 494U, 510U, 511U, 32'768U}) {
+    const std::string name(size, 'n');
+    users[name] = "of " + std::to_string(size);
+    store->PutBucket(Bucket::kAuthUsers, name, users[name]);
+    store->PutBucket(Bucket::kAuthUsers, name + " goes", "");
+  }
+  Publish();
+  Settle();
+  for (const auto& [name, value] : users) store->DeleteBucket(Bucket::kAuthUsers, name + " goes");
+  Publish();
+  Settle();
+  Reopen();
+  std::map<std::string, std::string> found;
+  Ok(store->ForEach(Bucket::kAuthUsers, [&](std::string_view name, std::string_view value) {
+    found.emplace(name, value);
+  }));
+  EXPECT_TRUE(found == users);
 }
 
 TEST_F(StoreTest, WhatWasNotCommittedIsGoneWithItsIndex) {

@@ -104,6 +104,9 @@ TEST_F(AuthBadInputTest, NamesThatAreHuge) {
   EXPECT_EQ(Ask("RoleAdd", Body({longest})), kNone);
   EXPECT_EQ(Ask("UserGrantRole", Body({longest, longest})), kNone);
   EXPECT_TRUE(Login(longest, "pw").has_value());
+  EXPECT_EQ(Ask("RoleGrantPermission", Body({longest, Body({"", "k"})})), kNone);
+  EXPECT_EQ(Ask("UserDelete", Body({longest})), kNone);
+  EXPECT_EQ(Ask("RoleDelete", Body({longest})), kNone);
 }
 
 // Strings of the protocol are UTF-8; keys are any bytes.
