@@ -13,8 +13,10 @@ namespace {
 using raft::ConfChangeType;
 
 constexpr const char* kIsPromote = "isPromote";
-// Our own field; members of etcd ignore it.
+// Our own field; members of etcd ignore it, and leave it out.
 constexpr const char* kMaxLearners = "maxLearners";
+// etcd's limit unless its flag says otherwise, which no entry tells.
+constexpr std::size_t kEtcdsMaxLearners = 1;
 
 bool UrlsAreTaken(const MembershipView& view, const MemberChange& change) {
   return std::ranges::any_of(view.members, [&](const auto& entry) {
@@ -46,7 +48,8 @@ Result<void> CheckAddition(const MembershipView& view, const MemberChange& chang
   }
   if (known != view.members.end()) return kErrMemberExist.Fail();
   if (UrlsAreTaken(view, change)) return kErrPeerUrlExist.Fail();
-  if (change.max_learners.has_value() && CountLearners(view) >= *change.max_learners)
+  const bool is_learner = change.type == ConfChangeType::kAddLearnerNode;
+  if (is_learner && CountLearners(view) >= change.max_learners.value_or(kEtcdsMaxLearners))
     return kErrTooManyLearners.Fail();
   return {};
 }
