@@ -49,6 +49,7 @@ class Rules {
     Alarms();
     Replicas();
     Hashes();
+    EtcdMembers();
     Versions();
     Membership();
     Clocks();
@@ -246,6 +247,29 @@ class Rules {
     if (by_compaction.size() > 1)
       Add(Severity::kNote, "compaction-differs", "cluster",
           "not all members' data could be compared: a compaction is under way", "run this again");
+  }
+
+  // By what our members find out (docs/operations/moving.md).
+  void EtcdMembers() {
+    bool decide_otherwise = false;
+    bool differ = false;
+    for (const ExaminedMember& member : facts_.members) {
+      if (!member.reading.metrics) continue;
+      const MetricsPage& metrics = *member.reading.metrics;
+      decide_otherwise |= metrics.Value("kvorum_etcd_members_deciding_otherwise").value_or(0) > 0;
+      differ |= metrics.Value("kvorum_etcd_hash_agreement").value_or(1) == 0;
+    }
+    if (decide_otherwise)
+      Add(Severity::kCritical, "older-etcd", "cluster",
+          "a member of etcd is so old that it applies transactions which the others refuse, while "
+          "auth is on: keys part in silence",
+          "update it to 3.6.11, 3.5.30 or 3.4.44 at least, then compare the members "
+          "(`kvorumctl endpoint hashkv --cluster`)");
+    if (differ)
+      Add(Severity::kCritical, "etcd-differs", "cluster",
+          "a member of etcd holds other keys than the members of kvorum",
+          "`kvorumctl diff` between two members shows the keys; find out which of them is right "
+          "before any is replaced");
   }
 
   void Versions() {

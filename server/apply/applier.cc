@@ -100,6 +100,7 @@ Result<void> Applier::ApplyEntry(const raft::Entry& entry) {
 Result<void> Applier::ApplyNormal(const raft::Entry& entry) {
   const auto request = DecodeInternalRequest(entry.data.view());
   if (!request.has_value()) return std::unexpected(request.error());
+  if (joining_.has_value()) KV_RETURN_IF_ERROR(CheckJoining(*request));
   Outcome outcome{
       .id = request->id,
       .result = {.term = entry.term, .value = Dispatch({*request, entry.index, entry.term})}};
@@ -121,6 +122,18 @@ Result<void> Applier::ApplyNormal(const raft::Entry& entry) {
   // Constructed first: an assignment alone would take the memory that held_ counts for.
   if (held_.bytes() > 0) outcome.result.held = rpc::AnswerMemory::Reservation(std::move(held_));
   outcomes_.push_back(std::move(outcome));
+  return {};
+}
+
+Result<void> Applier::CheckJoining(const InternalRequest& request) {
+  bool has_joined = false;
+  if (request.kind == RequestKind::kMemberAttributesSet) {
+    const auto attributes = DecodeMemberAttributes(request.body);
+    has_joined = attributes.has_value() && attributes->member == joining_->self;
+  }
+  if (auth_.is_enabled() && (has_joined || request.kind == RequestKind::kTxn))
+    return Fail(Code::kFailedPrecondition, joining_->refusal);
+  if (has_joined) joining_.reset();
   return {};
 }
 

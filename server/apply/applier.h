@@ -16,8 +16,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -75,6 +77,13 @@ class Applier {
   // answered, and no later entry may be applied, since it would miss that entry's effect.
   bool failed() const { return failed_; }
 
+  // For a member that joins beside others which decide permissions of transactions otherwise: while
+  // auth is on it applies no transaction, and does not become a started member; the replica ends
+  // with this text. Ends when `self` is listed with its name. Called before the first Apply.
+  void RefuseAuthWhileJoining(raft::MemberId self, std::string text) {
+    joining_ = Joining{.self = self, .refusal = std::move(text)};
+  }
+
   // An installed snapshot has brought the state up to this entry.
   void Installed(raft::Index index, raft::Term term);
 
@@ -98,6 +107,7 @@ class Applier {
   Result<void> ApplyEntry(const raft::Entry& entry);
   Result<void> ApplyNormal(const raft::Entry& entry);
   Result<void> ApplyConfChange(const raft::Entry& entry);
+  Result<void> CheckJoining(const InternalRequest& request);
   // Checks the alarms and the quota, which are the same for all kinds, then executes.
   Answer Dispatch(const CommittedRequest& entry);
 
@@ -155,6 +165,11 @@ class Applier {
   raft::Index applied_index_ = 0;
   raft::Term applied_term_ = 0;
   bool failed_ = false;
+  struct Joining {
+    raft::MemberId self = raft::kNone;
+    std::string refusal;
+  };
+  std::optional<Joining> joining_;
   ApplyTimes times_;
   std::vector<Outcome> outcomes_;
   // About the entry being applied.

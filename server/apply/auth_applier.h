@@ -49,6 +49,8 @@ class AuthApplier {
   Result<ApplyResult::Value> Execute(EntryKind<RequestKind::kAuthenticate>,
                                      const CommittedRequest& entry, const LoginEntry& login);
 
+  bool is_enabled() const { return state_->enabled(); }
+
   // Checks the entry's caller's permission for this request on keys: kErrUserEmpty,
   // kErrAuthOldRevision, kErrPermissionDenied.
   template <class Request>

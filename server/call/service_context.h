@@ -33,6 +33,7 @@ class LeaderStreams;
 class LeaseExpiry;
 class Leases;
 class Membership;
+struct MemberPatches;
 class PeerPoster;
 class PromoteForwarder;
 class Quarantine;
@@ -101,6 +102,7 @@ struct ServiceContext {
   ServiceExecutors executors;
   rpc::AnswerMemory* answers = nullptr;       // may be null: then answers are not counted
   ClientVersions* client_versions = nullptr;  // may be null
+  const MemberPatches* patches = nullptr;     // may be null: then none is known to forbid anything
   const Quarantine* quarantine = nullptr;     // may be null: then nothing keeps this member out
   std::uint64_t cluster_id = 0;
   raft::MemberId member_id = raft::kNone;

@@ -1,6 +1,9 @@
 #include "server/integrity/integrity.h"
 
+#include <utility>
+
 #include "base/logging.h"
+#include "server/call/access.h"
 
 namespace kvorum::server {
 
@@ -10,7 +13,11 @@ Integrity::Integrity(Executor& executor, ServiceContext& context, PeerRequester&
       peers_(peers),
       options_(options),
       hash_checks_(executor, context, peers, options.hash_checks),
-      replica_check_(executor, context, peers, quarantine, options.replica_check) {}
+      replica_check_(executor, context, peers, quarantine, options.replica_check),
+      etcd_hashes_(executor, context, peers, options.etcd_hashes_interval),
+      older_members_(executor, context, peers, patches_) {
+  context.patches = &patches_;
+}
 
 Result<void> Integrity::CheckAtStart() {
   if (!options_.checks_at_start) return {};
@@ -21,8 +28,22 @@ Result<void> Integrity::CheckAtStart() {
   return checked;
 }
 
+Result<std::optional<std::string>> Integrity::CheckOlderMembers(const std::vector<Member>& others,
+                                                                bool joins) {
+  const bool is_auth_on = context_.access->state()->enabled();
+  if (others.empty() || (!is_auth_on && !joins)) return std::nullopt;
+  if (options_.older_members == OlderMembersAction::kWarn) return std::nullopt;
+  const std::vector<OlderMember> older = FindOlderMembers(peers_, others);
+  if (older.empty()) return std::nullopt;
+  std::string refusal = OlderMembersRefusal(older);
+  if (is_auth_on) return Fail(Code::kFailedPrecondition, std::move(refusal));
+  return refusal;
+}
+
 void Integrity::Start() {
   hash_checks_.Start();
+  older_members_.Start();
+  if (options_.replica_check != ReplicaCheckAction::kOff) etcd_hashes_.Start();
   replica_check_.Start();
 }
 

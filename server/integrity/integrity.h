@@ -4,9 +4,15 @@
 // executor, which the owner stops before it destroys this. The context is filled in.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "base/error.h"
 #include "server/integrity/cluster_hashes.h"
+#include "server/integrity/etcd_hashes.h"
 #include "server/integrity/hash_check_timer.h"
+#include "server/integrity/older_members.h"
 #include "server/integrity/replica_check.h"
 
 namespace kvorum::server {
@@ -15,6 +21,8 @@ struct IntegrityOptions {
   bool checks_at_start = false;  // the feature gate InitialCorruptCheck
   HashCheckTimer::Options hash_checks;
   ReplicaCheckAction replica_check = ReplicaCheckAction::kQuarantine;
+  Duration etcd_hashes_interval = std::chrono::minutes(1);
+  OlderMembersAction older_members = OlderMembersAction::kRefuse;
 };
 
 class Integrity {
@@ -25,9 +33,15 @@ class Integrity {
   // Compares this member with those that run, for one that has been a member before. An error if
   // it differs: then it must not serve.
   Result<void> CheckAtStart();
+  // Asks the other members for their versions, if auth is on or this member `joins`: then nobody
+  // knows yet. An error if it must not run beside them while auth is on, and it is. A text if that
+  // is how it must end (Applier::RefuseAuthWhileJoining) should auth turn out to be on.
+  Result<std::optional<std::string>> CheckOlderMembers(const std::vector<Member>& others,
+                                                       bool joins);
   void Start();
 
   const ReplicaCheck& replica_check() const { return replica_check_; }
+  const EtcdHashes& etcd_hashes() const { return etcd_hashes_; }
 
  private:
   ServiceContext& context_;
@@ -35,6 +49,9 @@ class Integrity {
   const IntegrityOptions options_;
   HashCheckTimer hash_checks_;
   ReplicaCheck replica_check_;
+  EtcdHashes etcd_hashes_;
+  MemberPatches patches_;
+  OlderMembers older_members_;
 };
 
 }  // namespace kvorum::server

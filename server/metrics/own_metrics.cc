@@ -1,8 +1,9 @@
 // The metrics that etcd has no name for.
 #include "mvcc/store.h"
 #include "rpc/answer_memory.h"
+#include "server/call/member_patches.h"
 #include "server/call/quarantine.h"
-#include "server/integrity/replica_check.h"
+#include "server/integrity/integrity.h"
 #include "server/metrics/sources.h"
 #include "server/peer/peer_transport.h"
 #include "server/replica/replica.h"
@@ -14,7 +15,7 @@ namespace {
 
 void AddReplicaCheckRows(MetricsRegistry& registry, const MetricSources& of) {
   const auto counters = [&of]() -> const ReplicaCheck::Counters& {
-    return of.replica_check().counters();
+    return of.integrity().replica_check().counters();
   };
   registry.Gauge("kvorum_replica_hash_agreement",
                  "Whether all members compared last hold the same keys (1), or not (0).",
@@ -32,6 +33,19 @@ void AddReplicaCheckRows(MetricsRegistry& registry, const MetricSources& of) {
                    [counters] { return counters().records.value(); });
   registry.Gauge("kvorum_quarantined", "Whether this member is kept from serving (1), or not (0).",
                  [&of] { return of.context->quarantine->stands() ? 1 : 0; });
+}
+
+void AddEtcdMemberRows(MetricsRegistry& registry, const MetricSources& of) {
+  registry.Gauge("kvorum_etcd_members_deciding_otherwise",
+                 "Members of etcd so old that they decide permissions of transactions otherwise, "
+                 "while auth is on.",
+                 [&of] { return of.context->patches->older_while_auth.load(); });
+  registry.Gauge("kvorum_etcd_hash_agreement",
+                 "Whether the members of etcd hold the same keys (1), or not (0).",
+                 [&of] { return of.integrity().etcd_hashes().counters().agree.load() ? 1 : 0; });
+  registry.Gauge("kvorum_etcd_compared_revision",
+                 "The revision at which this member and a member of etcd were equal last.",
+                 [&of] { return of.integrity().etcd_hashes().counters().revision.load(); });
 }
 
 void AddSpanRows(MetricsRegistry& registry, const MetricSources& of) {
@@ -116,6 +130,7 @@ void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
   registry.Gauge("kvorum_peer_body_bytes", "Bytes of bodies being posted to the peer port.",
                  [&of] { return of.peers->server_stats().gathered_bytes.load(); });
   AddReplicaCheckRows(registry, of);
+  AddEtcdMemberRows(registry, of);
   AddSpanRows(registry, of);
 }
 

@@ -20,8 +20,8 @@ namespace kvorum::server {
 class CallCounters;
 class ClientVersions;
 class Health;
+class Integrity;
 class PeerTransport;
-class ReplicaCheck;
 
 // A feature gate.
 struct Feature {
@@ -44,7 +44,7 @@ struct MetricSources {
   const ClientVersions* versions = nullptr;
   const Health* health = nullptr;
   const PeerTransport* peers = nullptr;
-  std::function<const ReplicaCheck&()> replica_check;
+  std::function<const Integrity&()> integrity;
   std::function<rpc::Stats()> client_port;
   const std::atomic<unsigned>* database_readers = nullptr;
   std::function<SpanCounts()> spans;

@@ -163,6 +163,9 @@ std::span<const Flag> Flags() {
       {"replica-check", "Member", kEffective, &Options::replica_check, "quarantine",
        "What a member does that holds other keys than the majority: 'quarantine' (it serves none), "
        "'alarm', 'report' or 'off'."},
+      {"older-etcd-members", "Member", kEffective, &Options::older_etcd_members, "refuse",
+       "What a member does at its start beside members of etcd that decide permissions of "
+       "transactions otherwise, while auth is on: 'refuse' (it ends) or 'warn'."},
       {"adopt-etcd-data", "Member", kEffective, &Options::adopt_etcd_data, "false",
        "Take over the data directory of an etcd member, as kvorumutl adopt does."},
 

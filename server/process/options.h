@@ -148,7 +148,8 @@ struct Options {
 
   std::uint64_t io_threads = 0;  // ours: 0 chooses by the machine (docs/decisions/0003)
 
-  std::string replica_check = "quarantine";  // ours: ParseReplicaCheckAction
+  std::string replica_check = "quarantine";   // ours: ParseReplicaCheckAction
+  std::string older_etcd_members = "refuse";  // ours: ParseOlderMembersAction
 
   std::uint64_t max_answer_memory_bytes = 0;  // ours: 0 is a share of the memory (decisions/0016)
   std::uint64_t snapshot_rate_bytes = 0;      // ours: 0 is no limit (decisions/0037)

@@ -13,6 +13,7 @@
 #include "base/url.h"
 #include "base/words.h"
 #include "rpc/tls_context.h"
+#include "server/integrity/older_members.h"
 #include "server/integrity/replica_check.h"
 #include "server/process/compaction_retention.h"
 #include "server/process/feature_gates.h"
@@ -233,6 +234,8 @@ std::optional<std::string> IoThreadsProblem(const Options& options, const GivenF
   if (options.io_threads > 64) return "--io-threads must be <=64";
   if (!ParseReplicaCheckAction(options.replica_check).has_value())
     return "--replica-check must be off, report, alarm or quarantine";
+  if (!ParseOlderMembersAction(options.older_etcd_members).has_value())
+    return "--older-etcd-members must be refuse or warn";
   return std::nullopt;
 }
 

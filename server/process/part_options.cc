@@ -233,6 +233,9 @@ IntegrityOptions MakeIntegrityOptions(const Options& options) {
   integrity.hash_checks.periodic = options.corrupt_check_time;
   integrity.replica_check =
       ParseReplicaCheckAction(options.replica_check).value_or(ReplicaCheckAction::kQuarantine);
+  integrity.etcd_hashes_interval = options.compact_hash_check_time;
+  integrity.older_members =
+      ParseOlderMembersAction(options.older_etcd_members).value_or(OlderMembersAction::kRefuse);
   if (const auto gates = ParseFeatureGates(options.feature_gates); gates.has_value()) {
     integrity.checks_at_start = gates->initial_corrupt_check;
     if (gates->compact_hash_check)

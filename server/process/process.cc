@@ -25,6 +25,7 @@
 #include "server/call/request_batcher.h"
 #include "server/gateway/gateway.h"
 #include "server/integrity/integrity.h"
+#include "server/messages/member.h"
 #include "server/messages/member_id.h"
 #include "server/metrics/metrics_http.h"
 #include "server/metrics/pprof_http.h"
@@ -99,6 +100,7 @@ struct Process::Impl {
   Result<void> Bind();
   Result<void> BindMetrics();
   Result<void> Open();
+  Result<void> CheckOlderMembers();
   void FillContext();
   void WatchMemory();
   void WatchFreePages();
@@ -186,26 +188,25 @@ Result<void> Process::Impl::Bind() {
 }
 
 Result<void> Process::Impl::BindMetrics() {
-  metric_sources = {
-      .context = &context,
-      .methods = client_server.methods(),
-      .calls = &client_server.counters(),
-      .versions = &client_versions,
-      .health = &health,
-      .peers = &transport,
-      .replica_check = [this]() -> const ReplicaCheck& { return integrity->replica_check(); },
-      .client_port = [this] { return client_server.server().stats(); },
-      .database_readers = &database_readers,
-      .spans =
-          [this] {
-            if (spans == nullptr) return SpanCounts();
-            const tracing::Exporter& exporter = spans->exporter;
-            return SpanCounts{.exported = exporter.exported(),
-                              .dropped = exporter.dropped(),
-                              .waiting = exporter.waiting()};
-          },
-      .features = {},
-      .times_calls = options.metrics == "extensive"};
+  metric_sources = {.context = &context,
+                    .methods = client_server.methods(),
+                    .calls = &client_server.counters(),
+                    .versions = &client_versions,
+                    .health = &health,
+                    .peers = &transport,
+                    .integrity = [this]() -> const Integrity& { return *integrity; },
+                    .client_port = [this] { return client_server.server().stats(); },
+                    .database_readers = &database_readers,
+                    .spans =
+                        [this] {
+                          if (spans == nullptr) return SpanCounts();
+                          const tracing::Exporter& exporter = spans->exporter;
+                          return SpanCounts{.exported = exporter.exported(),
+                                            .dropped = exporter.dropped(),
+                                            .waiting = exporter.waiting()};
+                        },
+                    .features = {},
+                    .times_calls = options.metrics == "extensive"};
   if (const auto gates = ParseFeatureGates(options.feature_gates); gates.has_value()) {
     for (const auto& [name, stage, is_on] : gates->all)
       metric_sources.features.push_back({.name = name, .stage = stage, .is_on = is_on});
@@ -262,7 +263,29 @@ Result<void> Process::Impl::Open() {
   FillContext();
   WatchMemory();
   WatchFreePages();
+  KV_RETURN_IF_ERROR(CheckOlderMembers());
   return was_member ? integrity->CheckAtStart() : Result<void>();
+}
+
+// A member that has not told its client URLs yet still joins, also after a restart.
+Result<void> Process::Impl::CheckOlderMembers() {
+  const auto view = context.membership->View();
+  const auto self = view->members.find(context.member_id);
+  const bool is_known = self != view->members.end();
+  const bool joins = options.initial_cluster_state == "existing" &&
+                     (!is_known || self->second.client_urls.empty());
+  std::vector<Member> others;
+  if (is_known) {
+    for (const auto& [id, member] : view->members)
+      if (id != context.member_id) others.push_back(member);
+  } else if (joins) {
+    KV_TRY(others,
+           ParseInitialCluster(options.EffectiveInitialCluster(), options.initial_cluster_token));
+    std::erase_if(others, [this](const Member& member) { return member.name == options.name; });
+  }
+  KV_TRY(std::optional<std::string> refusal, integrity->CheckOlderMembers(others, joins));
+  if (refusal.has_value()) local_member->RefuseAuthWhileJoining(*std::move(refusal));
+  return {};
 }
 
 void Process::Impl::FillContext() {

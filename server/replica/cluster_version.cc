@@ -10,6 +10,7 @@
 #include "base/api_errors.h"
 #include "base/logging.h"
 #include "server/messages/member_id.h"
+#include "server/messages/version.h"
 
 namespace kvorum::server {
 
@@ -55,7 +56,7 @@ std::optional<Version> ParseSemantic(std::string_view text) {
 
 std::map<raft::MemberId, PeerVersions> AskVersions(PeerRequester& peers,
                                                    const std::vector<Member>& members,
-                                                   Duration timeout) {
+                                                   Duration timeout, Unreached unreached) {
   std::map<std::string, raft::MemberId> owners;
   std::vector<std::string> urls;
   for (const Member& member : members) {
@@ -69,8 +70,9 @@ std::map<raft::MemberId, PeerVersions> AskVersions(PeerRequester& peers,
       "GET", urls, "/version", timeout, [&](const std::string& url, Result<PeerAnswer> answer) {
         const raft::MemberId id = owners[url];
         if (!answer.has_value()) {
-          KV_INFO("failed to reach the peer URL", {"remote-member-id", IdText(id)},
-                  {"error", answer.error().message});
+          if (unreached == Unreached::kIsLogged)
+            KV_INFO("failed to reach the peer URL", {"remote-member-id", IdText(id)},
+                    {"error", answer.error().message});
           return false;
         }
         const auto json = nlohmann::json::parse(answer->body, nullptr, false);
@@ -79,7 +81,9 @@ std::map<raft::MemberId, PeerVersions> AskVersions(PeerRequester& peers,
           const auto it = json.find(name);
           return it != json.end() && it->is_string() ? it->get<std::string>() : std::string();
         };
-        versions[id] = {.server = text("etcdserver"), .cluster = text("etcdcluster")};
+        versions[id] = {.server = text("etcdserver"),
+                        .cluster = text("etcdcluster"),
+                        .is_etcd = !json.contains(kIsKvorum)};
         return versions.size() == members.size();
       });
   return versions;

@@ -20,11 +20,15 @@ namespace kvorum::server {
 struct PeerVersions {
   std::string server;
   std::string cluster;
+  bool is_etcd = true;  // not one of ours, which say so
 };
+// Decides whether members that do not answer are a matter for the log.
+enum class Unreached : std::uint8_t { kIsLogged, kIsSilent };
 // Asks all members at the same time; members that do not answer are left out.
 std::map<raft::MemberId, PeerVersions> AskVersions(PeerRequester& peers,
                                                    const std::vector<Member>& members,
-                                                   Duration timeout);
+                                                   Duration timeout,
+                                                   Unreached unreached = Unreached::kIsLogged);
 
 // The version to propose, or nullopt if it is to stay. `servers` holds each member's own version,
 // nullopt for one that does not answer. While a downgrade is under way it falls to the target, from

@@ -242,6 +242,10 @@ void LocalMember::ConfChanged(raft::Index index, const raft::ConfChange& change)
   TellTransport();
 }
 
+void LocalMember::RefuseAuthWhileJoining(std::string text) {
+  applier_->RefuseAuthWhileJoining(member_id_, std::move(text));
+}
+
 void LocalMember::Start(Transport& transport) {
   transport_ = &transport;
   sender_->Start(transport);

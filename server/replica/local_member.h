@@ -66,6 +66,9 @@ class LocalMember final : public TransportReceiver {
                                                    LocalMemberOptions options,
                                                    FatalHandler on_fatal);
 
+  // Applier::RefuseAuthWhileJoining; before Start.
+  void RefuseAuthWhileJoining(std::string text);
+
   // The transport outlives this use: it is stopped after Stop has called back.
   void Start(Transport& transport);
   // Fails waiting calls, seals the log and commits the backend; then `done` runs, on some executor.

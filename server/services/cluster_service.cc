@@ -9,6 +9,7 @@
 #include "base/api_errors.h"
 #include "base/logging.h"
 #include "base/url.h"
+#include "server/call/member_patches.h"
 #include "server/call/method_registrar.h"
 #include "server/call/request_batcher.h"
 #include "server/messages/member_id.h"
@@ -176,12 +177,23 @@ void ClusterService::ReadThenChange(const rpc::CallContext& call, MemberChange c
                          });
 }
 
+// An older member of etcd would then count the learner as a voter, and refuse its promotion, which
+// the others make: their configurations would part.
+Result<void> ClusterService::CheckUpdate(const MemberChange& change) const {
+  const auto view = context_.membership->View();
+  const auto member = view->members.find(change.id);
+  const bool is_learner = member != view->members.end() && member->second.is_learner;
+  if (is_learner && context_.patches != nullptr && context_.patches->lose_learners)
+    return kErrLearnerIsLost.Fail();
+  return CheckPeerUrls(change.member.peer_urls);
+}
+
 void ClusterService::Change(rpc::Loop* loop, const MemberChange& change, TimePoint deadline,
                             MembersCallback callback) {
   auto checked = CheckMemberChange(*context_.membership->View(), change);
   // After the rules that etcd has: it takes any URLs.
   if (checked.has_value() && change.type == raft::ConfChangeType::kUpdateNode)
-    checked = CheckPeerUrls(change.member.peer_urls);
+    checked = CheckUpdate(change);
   if (!checked.has_value()) {
     KV_WARN("rejecting a configuration change", {"member", IdText(change.id)},
             {"error", checked.error().message});

@@ -44,6 +44,8 @@ class ClusterService {
   void ReadThenChange(const rpc::CallContext& call, MemberChange change, MembersCallback callback);
   void Change(rpc::Loop* loop, const MemberChange& change, TimePoint deadline,
               MembersCallback callback);
+  // The rules for an update that etcd does not have.
+  Result<void> CheckUpdate(const MemberChange& change) const;
   TimePoint Deadline() const;
 
   ServiceContext& context_;

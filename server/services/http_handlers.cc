@@ -18,21 +18,23 @@ bool MethodIsGet(const rpc::HttpRequest& request, rpc::HttpReply& reply) {
   return false;
 }
 
-void ServeVersion(const ServiceContext& context, const rpc::HttpRequest& request,
-                  rpc::HttpReply reply) {
+void ServeVersion(const ServiceContext& context, VersionAsker asker,
+                  const rpc::HttpRequest& request, rpc::HttpReply reply) {
   if (!MethodIsGet(request, reply)) return;
   const std::string cluster = context.membership->View()->cluster_version;
-  const nlohmann::ordered_json body = {{"etcdserver", kApiVersion},
-                                       {"etcdcluster", cluster.empty() ? "not_decided" : cluster},
-                                       {"storage", StorageVersionIn(cluster)}};
-  reply.Send(rpc::HttpResponse::Json(200, body.dump()));
+  nlohmann::ordered_json body = {{"etcdserver", kApiVersion},
+                                 {"etcdcluster", cluster.empty() ? "not_decided" : cluster},
+                                 {"storage", StorageVersionIn(cluster)}};
+  if (asker == VersionAsker::kPeer) body[kIsKvorum] = true;
+  reply.Send(rpc::HttpResponse::Json(
+      200, body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
 }
 
 rpc::HttpMux ClientRoutes(const ServiceContext& context, Health& health) {
   rpc::HttpMux mux;
   health.AddRoutes(mux);
   mux.Handle("/version", [&context](rpc::HttpRequest request, rpc::HttpReply reply) {
-    ServeVersion(context, request, std::move(reply));
+    ServeVersion(context, VersionAsker::kClient, request, std::move(reply));
   });
   return mux;
 }

@@ -1,6 +1,8 @@
 // The client port's own answers over HTTP: the version, and the health of the member (health.h).
 #pragma once
 
+#include <cstdint>
+
 #include "rpc/http.h"
 #include "server/call/service_context.h"
 
@@ -11,9 +13,10 @@ class Health;
 // True if it is a GET; otherwise it was answered with 405.
 bool MethodIsGet(const rpc::HttpRequest& request, rpc::HttpReply& reply);
 
-// GET /version, on the peer port too.
-void ServeVersion(const ServiceContext& context, const rpc::HttpRequest& request,
-                  rpc::HttpReply reply);
+// GET /version. Peers, unlike clients, are also told that this is no etcd.
+enum class VersionAsker : std::uint8_t { kClient, kPeer };
+void ServeVersion(const ServiceContext& context, VersionAsker asker,
+                  const rpc::HttpRequest& request, rpc::HttpReply reply);
 
 // /version and those of Health; both arguments outlive the handlers.
 rpc::HttpMux ClientRoutes(const ServiceContext& context, Health& health);

@@ -122,7 +122,7 @@ rpc::HttpMux PeerRoutes(ServiceContext& context, ClusterService& cluster, LeaseA
                ServeHistory(context, request, std::move(reply));
              });
   mux.Handle("/version", [&context](rpc::HttpRequest request, rpc::HttpReply reply) {
-    ServeVersion(context, request, std::move(reply));
+    ServeVersion(context, VersionAsker::kPeer, request, std::move(reply));
   });
   mux.Handle("/members", [&context](const rpc::HttpRequest& request, rpc::HttpReply reply) {
     if (!MethodIsGet(request, reply)) return;

@@ -13,6 +13,7 @@
 
 #include "base/api_errors.h"
 #include "proto/rpc.pb.h"
+#include "server/call/member_patches.h"
 #include "server/services/promote_forwarder.h"
 #include "tests/server/member_services.h"
 #include "tests/server/method_paths.h"
@@ -310,6 +311,25 @@ TEST_F(ClusterServiceTest, LearnersThatAreAddedAtTheSameTimeStayWithinTheLimit) 
   EXPECT_EQ(StatusOf(*refused), kErrTooManyLearners.ToError());
   ASSERT_TRUE(cluster_->CatchUp());
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(View(i).members.size(), 4);
+}
+
+TEST_F(ClusterServiceTest, ALearnerIsNotUpdatedBesideAMemberThatWouldTakeItForAVoter) {
+  Begin(3);
+  MemberServices& services = TrustingServices(Leader());
+  const auto added =
+      services.Call<AddResponse>(kAdd, AddBody({"http://10.0.0.9:2380"}, /*is_learner=*/true));
+  ASSERT_TRUE(added.has_value()) << added.error().message;
+  const raft::MemberId learner{added->member().id()};
+  MemberPatches patches;
+  services.context().patches = &patches;
+  const auto update = [&](raft::MemberId id, const char* url) {
+    return StatusOf(services.Call<MemberUpdateResponse>(kUpdate, IdBody(id, {url})));
+  };
+  patches.lose_learners = true;
+  EXPECT_EQ(update(learner, "http://10.0.0.8:2380"), kErrLearnerIsLost.ToError());
+  EXPECT_EQ(update(cluster_->id(1), "http://10.0.0.7:2380").code, Code::kOk) << "a voter";
+  patches.lose_learners = false;
+  EXPECT_EQ(update(learner, "http://10.0.0.8:2380").code, Code::kOk);
 }
 
 TEST_F(ClusterServiceTest, ALearnerJoinsCatchesUpAndIsPromoted) {

@@ -138,6 +138,7 @@ const std::map<std::string, std::string> kDefaults = {
     {"auto-defrag-threshold-percent", "0"},         // ours
     {"auto-compaction-revision-interval", "5m0s"},  // ours
     {"replica-check", "quarantine"},                // ours
+    {"older-etcd-members", "refuse"},               // ours
     {"adopt-etcd-data", "false"},                   // ours
 };
 

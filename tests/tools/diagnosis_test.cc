@@ -152,6 +152,16 @@ TEST(DiagnosisTest, WhatMembersFindOutAboutTheirCopiesOfTheKeys) {
   EXPECT_THAT(FindingsOf(facts), IsEmpty());
 }
 
+TEST(DiagnosisTest, MembersOfEtcdThatDecideOtherwiseOrDiffer) {
+  ClusterFacts facts = Healthy();
+  facts.members[0].reading.metrics = MetricsPage::Parse(
+      "kvorum_etcd_members_deciding_otherwise 1\nkvorum_etcd_hash_agreement 1\n");
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("critical older-etcd cluster"));
+  facts.members[0].reading.metrics = MetricsPage::Parse(
+      "kvorum_etcd_members_deciding_otherwise 0\nkvorum_etcd_hash_agreement 0\n");
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("critical etcd-differs cluster"));
+}
+
 TEST(DiagnosisTest, SpaceIsJudgedByTheQuota) {
   ClusterFacts facts = Healthy();
   auto& status = *facts.members[0].reading.status;

@@ -1,0 +1,17 @@
+// What the versions of the other members forbid: written by whoever asks for them
+// (server/integrity/older_members.h), read by any thread.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+namespace kvorum::server {
+
+struct MemberPatches {
+  // Members that decide permissions of transactions otherwise, while auth is on; else 0.
+  std::atomic<std::size_t> older_while_auth{0};
+  // A member would take a learner for a voter once its peer URLs are changed.
+  std::atomic<bool> lose_learners{false};
+};
+
+}  // namespace kvorum::server
