@@ -26,9 +26,13 @@ bool AnswerRoom::Take(std::size_t bytes) {
   return !is_exceeded_;
 }
 
+Result<void> RoomyRows::Take(std::size_t bytes) {
+  if (!room_.Take(bytes)) return Fail(Code::kResourceExhausted, "mvcc: the answer is too large");
+  return {};
+}
+
 Result<void> RoomyRows::Add(const Row& row) {
-  if (!room_.Take(row.EncodedSize() + RowBuffer::kBytesBesideRow))
-    return Fail(Code::kResourceExhausted, "mvcc: the answer is too large");
+  KV_RETURN_IF_ERROR(Take(row.EncodedSize() + RowBuffer::kBytesBesideRow));
   return rows_.Add(row);
 }
 

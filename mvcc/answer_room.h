@@ -36,6 +36,8 @@ class AnswerRoom {
   bool IsOpen();
   // False if it does not fit, and from then on.
   bool Take(std::size_t bytes);
+  // Returns a part of what was taken: it can be taken again.
+  void GiveBack(std::size_t bytes) { taken_bytes_ -= bytes; }
 
   bool is_exceeded() const { return is_exceeded_; }
   // Includes the part that did not fit.
@@ -58,8 +60,12 @@ class RoomyRows final : public RowSink {
   RoomyRows(AnswerRoom& room, RowBuffer& rows) : room_(room), rows_(rows) {}
   // The error is for the range's caller; the room decides how to go on.
   Result<void> Add(const Row& row) override;
+  Result<void> BeginBlock(std::size_t bytes) override { return Take(bytes); }
+  void EndBlock(std::size_t bytes) override { room_.GiveBack(bytes); }
 
  private:
+  Result<void> Take(std::size_t bytes);
+
   AnswerRoom& room_;
   RowBuffer& rows_;
 };

@@ -47,6 +47,11 @@ class RowSink {
   virtual ~RowSink() = default;
   // An error ends the range with that error.
   virtual Result<void> Add(const Row& row) = 0;
+  // A range that must be sorted takes a block of memory, before its first row; a larger one takes
+  // the place of the first. An error ends the range as well, before the block is allocated.
+  virtual Result<void> BeginBlock(std::size_t /*bytes*/) { return {}; }
+  // The oldest of them is not needed any more.
+  virtual void EndBlock(std::size_t /*bytes*/) {}
 };
 
 // Encoded rows in blocks, which grow up to a size and are never moved: one copy per row, amortized

@@ -144,9 +144,20 @@ class SortedRange {
         take_(request.sort_order == SortOrder::kNone && !HasFilters(request) && request.limit > 0
                   ? std::optional(request.limit)
                   : std::nullopt),
+        sink_(sink),
         rows_(scope, request, sink) {}
 
-  Result<bool> Run() {
+  // `count` is that of the whole range.
+  Result<bool> Run(std::int64_t count) {
+    most_ = static_cast<std::size_t>(
+        request_.limit > 0 && request_.limit < count / 2 ? 2 * request_.limit + 2 : count);
+    Result<bool> more = CollectAndSort();
+    if (items_.capacity() > 0) sink_.EndBlock(items_.capacity() * sizeof(Item));
+    return more;
+  }
+
+ private:
+  Result<bool> CollectAndSort() {
     const KeyRange range(request_.key, request_.range_end);
     std::int64_t found = 0;
     for (auto cursor = scope_.index.Cursor(range, revision_); cursor.valid(); cursor.Next()) {
@@ -166,7 +177,6 @@ class SortedRange {
     return request_.limit > 0 && found > request_.limit;
   }
 
- private:
   struct Item {
     IndexItem index;
     std::int64_t number;  // the sort key, or
@@ -201,12 +211,24 @@ class SortedRange {
         break;
       }
     }
+    if (items_.size() == items_.capacity()) KV_RETURN_IF_ERROR(Grow());
     items_.push_back(item);
     if (request_.limit > 0 && items_.size() / 2 > static_cast<std::uint64_t>(request_.limit)) {
       const auto limit = items_.begin() + request_.limit;
       std::nth_element(items_.begin(), limit, items_.end(), before_);
       items_.erase(limit, items_.end());
     }
+    return {};
+  }
+
+  Result<void> Grow() {
+    constexpr std::size_t kFewItems = 128;
+    const std::size_t before = items_.capacity();
+    const std::size_t after =
+        std::max(before + 1, std::min(std::max(2 * before, kFewItems), most_));
+    KV_RETURN_IF_ERROR(sink_.BeginBlock(after * sizeof(Item)));
+    items_.reserve(after);
+    if (before > 0) sink_.EndBlock(before * sizeof(Item));
     return {};
   }
 
@@ -224,7 +246,9 @@ class SortedRange {
   const std::int64_t revision_;
   const Before before_;
   const std::optional<std::int64_t> take_;
+  RowSink& sink_;
   RowMaker rows_;
+  std::size_t most_ = 0;  // items that are held at once
   std::vector<Item> items_;
 };
 
@@ -320,7 +344,7 @@ Result<RangeSummary> RunRange(const RangeScope& scope, const RangeRequest& reque
                        .revision = scope.current_revision};
   if (request.count_only || summary.count == 0) return summary;
   if (request.sort_target != SortTarget::kKey) {
-    KV_TRY(summary.more, SortedRange(scope, request, revision, sink).Run());
+    KV_TRY(summary.more, SortedRange(scope, request, revision, sink).Run(summary.count));
   } else {
     const bool down = request.sort_order == SortOrder::kDescend;
     KV_TRY(summary.more, KeyOrderedRange(scope, request, revision, sink)

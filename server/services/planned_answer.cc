@@ -12,8 +12,6 @@ namespace {
 // Rows are kept in blocks of this size, or of one row. The first block is not reserved, so that
 // small answers touch nothing shared.
 constexpr std::size_t kBlockBytes = std::size_t{256} << 10;
-// The cost of a row while a range is sorted.
-constexpr std::size_t kSortedRowBytes = 80;
 // Ranges whose rows are told; a log line shows no more of them.
 constexpr std::size_t kMaxToldRanges = 256;
 
@@ -45,6 +43,13 @@ class PlannedAnswer::Rows final : public mvcc::RowSink {
         body_(body),
         request_(request),
         must_keep_(request.sort_target != mvcc::SortTarget::kKey) {}
+
+  Result<void> BeginBlock(std::size_t bytes) override {
+    auto& block = sorting_.emplace_back(answer_.memory_);
+    if (bytes > kBlockBytes && !block.Grow(bytes)) return kErrAnswersFull.Fail();
+    return {};
+  }
+  void EndBlock(std::size_t /*bytes*/) override { sorting_.erase(sorting_.begin()); }
 
   Result<void> Add(const mvcc::Row& row) override {
     const std::size_t framed = FramedSize(row);
@@ -83,6 +88,7 @@ class PlannedAnswer::Rows final : public mvcc::RowSink {
   Body& body_;
   mvcc::RangeRequest request_;
   const bool must_keep_;
+  std::vector<rpc::AnswerMemory::Reservation> sorting_;  // the blocks of the sort
   std::string* block_ = nullptr;
   RowsLeft* left_ = nullptr;
   std::int64_t rows_ = 0;  // that were kept
@@ -98,11 +104,6 @@ bool PlannedAnswer::Keep(std::size_t bytes, bool must) {
 
 Result<PlannedAnswer::Body> PlannedAnswer::Read(mvcc::ReadView& view,
                                                 const mvcc::RangeRequest& request) {
-  rpc::AnswerMemory::Reservation sorting(memory_);
-  if (request.sort_target != mvcc::SortTarget::kKey && !request.count_only) {
-    const auto bytes = static_cast<std::size_t>(view.EstimateRows(request)) * kSortedRowBytes;
-    if (bytes > kBlockBytes && !sorting.Grow(bytes)) return kErrAnswersFull.Fail();
-  }
   mvcc::RangeRequest at_revision = request;
   if (request.revision <= 0) at_revision.revision = view.revision();
   Body body;

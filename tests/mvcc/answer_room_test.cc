@@ -115,6 +115,29 @@ TEST_F(AnswerRoomTest, AllOperationsOfATxnShareTheRoom) {
   EXPECT_THAT(Rows(Get("x")), ElementsAre("x=2 c5 m6 v2"));
 }
 
+// A range that is sorted holds a part of every row in it; the room is asked first.
+TEST_F(AnswerRoomTest, ASortTakesItsRoomBeforeItsMemory) {
+  for (int i = 0; i < 997; ++i) Put("k" + std::to_string(i), "");
+  RangeRequest newest_first = GetAll();
+  newest_first.sort_target = SortTarget::kMod;
+  newest_first.sort_order = SortOrder::kDescend;
+  newest_first.keys_only = true;
+  AnswerRoom little(50'000);  // for the rows alone
+  Txn(mvcc::Txn(List(mvcc::Put("x", "1"), newest_first)), little);
+  EXPECT_TRUE(little.is_exceeded());
+  EXPECT_THAT(Rows(Get("x")), ElementsAre("x=1 c1002 m1002 v1")) << "the write is done";
+  AnswerRoom enough(150'000);  // for two blocks of the sort
+  const TxnResult all = Txn(mvcc::Txn(List(mvcc::Put("x", "2"), newest_first)), enough);
+  EXPECT_FALSE(enough.is_exceeded());
+  EXPECT_EQ(RowsOf(all, 1).size(), 1001U);
+  EXPECT_LT(enough.taken_bytes(), 50'000U) << "the sort has given its room back";
+  newest_first.limit = 3;
+  AnswerRoom for_few(1'000);
+  const TxnResult few = Txn(mvcc::Txn(List(mvcc::Put("x", "3"), newest_first)), for_few);
+  EXPECT_FALSE(for_few.is_exceeded()) << "it holds no more than twice the limit";
+  EXPECT_THAT(RowsOf(few, 1), ElementsAre("x", "k996", "k995"));
+}
+
 TEST_F(AnswerRoomTest, SmallAnswersReserveNothing) {
   std::size_t reserved = 0;
   const auto reserve = [&reserved](std::size_t bytes) {
