@@ -205,6 +205,21 @@ void BM_CountAtOldRevision(benchmark::State& state) {
 }
 BENCHMARK(BM_CountAtOldRevision)->Arg(100)->Arg(10'000)->Unit(benchmark::kMicrosecond);
 
+// The only live key, behind a million that are dead.
+void BM_FirstLiveKey(benchmark::State& state) {
+  KeyIndex index;
+  Fill(index, Numbers(kKeys, true), 256);
+  std::int64_t revision = kKeys + 1;
+  for (std::size_t i = 0; i + 1 < kKeys; ++i) index.Tombstone(KeyOf(i), {++revision, 0});
+  for (auto _ : state) {
+    index.working().Visit(KeyRange("", std::string_view("\0", 1)), 0, [&](const IndexItem& item) {
+      benchmark::DoNotOptimize(item.modified.main);
+      return false;
+    });
+  }
+}
+BENCHMARK(BM_FirstLiveKey)->Unit(benchmark::kMicrosecond);
+
 // Each of a million keys put twice; all first revisions are dropped, in steps of 1,000 entries.
 void BM_Compact(benchmark::State& state) {
   const auto numbers = Numbers(kKeys, true);

@@ -211,6 +211,7 @@ void Truncate(Node& node, int slot) {
 Summary Summarize(const Entry& entry) {
   return {.live = entry.tombstone() ? 0 : 1,
           .newest = entry.main(),
+          .oldest = RevisionAt(entry, 0).revision.main,
           .lowest_compaction = LowestCompaction(entry)};
 }
 

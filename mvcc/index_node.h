@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -43,14 +44,27 @@ struct Leaf : Node {
 
 // An inner node's knowledge of a subtree.
 struct Summary {
-  std::int64_t live = 0;    // keys alive at the newest revision
-  std::int64_t newest = 0;  // the highest main revision of any entry
+  std::int64_t live = 0;         // keys alive at the newest revision
+  std::int64_t newest = 0;       // the highest main revision of any entry
+  std::int64_t oldest = kNever;  // the lowest main revision of any entry, its older ones included
   std::int64_t lowest_compaction = kNever;
 
   void Add(const Summary& other) {
     live += other.live;
     newest = std::max(newest, other.newest);
+    oldest = std::min(oldest, other.oldest);
     lowest_compaction = std::min(lowest_compaction, other.lowest_compaction);
+  }
+  // Adds the effect of a change, which is newer than all before it.
+  void AddChange(std::int64_t change_of_live, std::int64_t revision, std::int64_t compaction) {
+    live += change_of_live;
+    newest = revision;
+    lowest_compaction = std::min(lowest_compaction, compaction);
+  }
+  // True if no key below is known to live at the revision; a reader need not go there. False does
+  // not promise one, unless newest <= revision.
+  bool HidesAll(std::int64_t revision) const {
+    return oldest > revision || (live == 0 && newest <= revision);
   }
   friend bool operator==(const Summary&, const Summary&) = default;
 };
@@ -65,6 +79,12 @@ struct Inner : Node {
   Child& child(int slot) { return children[static_cast<std::size_t>(slot)]; }
   const Child& child(int slot) const { return children[static_cast<std::size_t>(slot)]; }
 };
+
+// The bytes of a node that are in use: a copy needs no more.
+inline std::size_t UsedBytes(const Leaf& /*leaf*/) { return sizeof(Leaf); }
+inline std::size_t UsedBytes(const Inner& inner) {
+  return sizeof(Inner) - (kFanOut - inner.size) * sizeof(Inner::Child);
+}
 
 inline const Leaf& AsLeaf(const Node& node) { return static_cast<const Leaf&>(node); }
 inline Leaf& AsLeaf(Node& node) { return static_cast<Leaf&>(node); }

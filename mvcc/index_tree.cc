@@ -107,10 +107,13 @@ void Tree::FirstKeyChanged(Entry* entry) {
 }
 
 void Tree::AddToPath(std::int64_t live, const Entry& entry) {
-  Summary change = Summarize(entry);
-  change.live = live;
-  for (const Step& step : path_) step.node->child(step.slot).summary.Add(change);
-  summary_.Add(change);
+  const std::int64_t newest = entry.main();
+  const std::int64_t lowest_compaction = LowestCompaction(entry);
+  for (const Step& step : path_) {
+    step.node->child(step.slot).summary.AddChange(live, newest, lowest_compaction);
+  }
+  summary_.AddChange(live, newest, lowest_compaction);
+  summary_.oldest = std::min(summary_.oldest, newest);  // the first entry of all, if it is that
 }
 
 bool Tree::AtRightEdge() const {

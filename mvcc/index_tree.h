@@ -80,7 +80,7 @@ class Tree {
   Leaf* Descend(std::string_view key);
   // Tells the nodes of path_, bottom up, that the first key below them is another entry.
   void FirstKeyChanged(Entry* entry);
-  // Adds the effect of one changed entry to the summaries of path_.
+  // Adds the effect of one changed entry to the summaries of path_: each has older revisions below.
   void AddToPath(std::int64_t live, const Entry& entry);
 
   void InsertNew(Leaf* leaf, int slot, Entry* entry);
@@ -135,7 +135,7 @@ template <typename T>
 T* Tree::MutableCopy(T* node) {
   if (Mutable(*node)) return node;
   auto* copy = static_cast<T*>(arena_.Allocate(sizeof(T)));
-  std::memcpy(static_cast<void*>(copy), node, sizeof(T));
+  std::memcpy(static_cast<void*>(copy), node, UsedBytes(*node));
   copy->birth = birth_;
   retired_.emplace_back(node);
   return copy;

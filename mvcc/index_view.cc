@@ -1,5 +1,6 @@
 #include "mvcc/index_view.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -66,12 +67,48 @@ std::int64_t CountIn(const Node& node, int level, const index::Summary& summary,
     Bounds inside;
     if (slot == first) inside.begin = bounds.begin;
     if (slot == last) inside.end = bounds.end;
+    if (child.summary.HidesAll(revision)) continue;
     count += inside.none() && child.summary.newest <= revision
                  ? child.summary.live
                  : CountIn(*child.node, level - 1, child.summary, inside, revision);
   }
   return count;
 }
+
+// Adds what a walk over a part of the tree looks at until it is `enough`.
+void AddExamined(const Node& node, int level, const Bounds& bounds, std::int64_t revision,
+                 std::int64_t enough, std::int64_t& examined) {
+  if (level == 0) {
+    const int from = bounds.begin.has_value() ? index::Search(node, *bounds.begin).slot : 0;
+    const int to = bounds.end.has_value() ? index::Search(node, *bounds.end).slot : node.count();
+    examined += std::max(to - from, 0);
+    return;
+  }
+  const Inner& inner = index::AsInner(node);
+  const int first = bounds.begin.has_value() ? index::ChildSlot(inner, *bounds.begin) : 0;
+  const int last =
+      bounds.end.has_value() ? index::ChildSlot(inner, *bounds.end) : inner.count() - 1;
+  for (int slot = first; slot <= last && examined < enough; ++slot) {
+    const Inner::Child& child = inner.child(slot);
+    Bounds inside;
+    if (slot == first) inside.begin = bounds.begin;
+    if (slot == last) inside.end = bounds.end;
+    if (child.summary.HidesAll(revision)) continue;
+    if (inside.none() && child.summary.newest <= revision) {
+      examined += child.summary.live;
+    } else {
+      AddExamined(*child.node, level - 1, inside, revision, enough, examined);
+    }
+  }
+}
+
+Bounds BoundsOf(KeyRange range) {
+  Bounds bounds;
+  if (!range.begin().empty()) bounds.begin = range.begin();
+  if (!range.open()) bounds.end = range.end();
+  return bounds;
+}
+bool HoldsNothing(KeyRange range) { return !range.open() && range.end() <= range.begin(); }
 
 }  // namespace
 
@@ -95,13 +132,19 @@ std::optional<IndexItem> IndexView::Get(std::string_view key, std::int64_t revis
 
 std::int64_t IndexView::Count(KeyRange range, std::int64_t revision) const {
   if (range.single()) return Get(range.begin(), revision).has_value() ? 1 : 0;
-  if (root_ == nullptr || (!range.open() && range.end() <= range.begin())) return 0;
-  Bounds bounds;
-  if (!range.begin().empty()) bounds.begin = range.begin();
-  if (!range.open()) bounds.end = range.end();
+  if (root_ == nullptr || HoldsNothing(range)) return 0;
   // Nothing is known about the root, so it is examined.
   const index::Summary root{.live = -1};
-  return CountIn(*root_, height_ - 1, root, bounds, NewestIfNone(revision));
+  return CountIn(*root_, height_ - 1, root, BoundsOf(range), NewestIfNone(revision));
+}
+
+std::int64_t IndexView::CountExamined(KeyRange range, std::int64_t revision,
+                                      std::int64_t enough) const {
+  if (range.single()) return 1;
+  std::int64_t examined = 0;
+  if (root_ == nullptr || HoldsNothing(range)) return examined;
+  AddExamined(*root_, height_ - 1, BoundsOf(range), NewestIfNone(revision), enough, examined);
+  return examined;
 }
 
 bool IndexView::IsKept(std::string_view key, Revision revision, std::int64_t compact_revision,
@@ -171,25 +214,49 @@ void IndexCursor::SeekDown(const Node* node, int height) {
 
 bool IndexCursor::StepSlot() {
   const int step = direction_ == Direction::kUp ? 1 : -1;
-  for (int level = 0; level < height_; ++level) {
-    Level& at = levels_[static_cast<std::size_t>(level)];
-    at.slot += step;
-    if (at.slot < 0 || at.slot >= at.node->count()) continue;
-    if (level == 0) {
-      PrefetchEntry(*at.node, at.slot + step * kPrefetchAhead);
-      return true;
-    }
-    // Down again, to the near end of the neighbouring subtree.
-    const Node* node = index::AsInner(*at.node).child(at.slot).node;
-    for (int below = level - 1; below >= 0; --below) {
-      const int slot = step > 0 ? 0 : node->count() - 1;
-      levels_[static_cast<std::size_t>(below)] = {node, slot};
-      if (below > 0) node = index::AsInner(*node).child(slot).node;
-    }
-    EnterLeaf();
+  Level& leaf = levels_[0];
+  if (height_ == 0) return false;
+  leaf.slot += step;
+  if (leaf.slot >= 0 && leaf.slot < leaf.node->count()) {
+    PrefetchEntry(*leaf.node, leaf.slot + step * kPrefetchAhead);
     return true;
   }
+  return StepLeaf(step);
+}
+
+// To the near end of the next leaf that may show something at the revision: up as far as needed,
+// and down again where something is left. Every child of a subtree may hide what it has, each for
+// another reason; then it goes up again.
+bool IndexCursor::StepLeaf(int step) {
+  for (int level = 1; level < height_;) {
+    Level& at = levels_[static_cast<std::size_t>(level)];
+    const Inner& inner = index::AsInner(*at.node);
+    do {
+      at.slot += step;
+    } while (at.slot >= 0 && at.slot < inner.count() &&
+             inner.child(at.slot).summary.HidesAll(revision_));
+    if (at.slot < 0 || at.slot >= inner.count()) {
+      ++level;
+      continue;
+    }
+    if (level > 1 && IsBeyond(inner, at.slot)) return false;
+    const Node* node = inner.child(at.slot).node;
+    --level;
+    const int before = step > 0 ? -1 : node->count();
+    levels_[static_cast<std::size_t>(level)] = {node, before};
+    if (level == 0) {
+      levels_[0].slot += step;
+      EnterLeaf();
+      return true;
+    }
+  }
   return false;
+}
+
+// True if the range ends before this subtree.
+bool IndexCursor::IsBeyond(const Inner& inner, int slot) const {
+  if (direction_ == Direction::kUp) return !range_.BeforeEnd(inner.key(slot));
+  return slot + 1 < inner.count() && inner.key(slot + 1) <= range_.begin();
 }
 
 void IndexCursor::EnterLeaf() {

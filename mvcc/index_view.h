@@ -23,6 +23,7 @@ namespace kvorum::mvcc {
 
 namespace index {
 struct Entry;
+struct Inner;
 struct Node;
 // Every level but the lowest multiplies the keys, so that no memory could hold a higher tree.
 inline constexpr int kMaxHeight = 24;
@@ -43,7 +44,9 @@ enum class KeepRule {
 };
 
 // Walks the entries of a range in key order, upwards or downwards; O(log n) to start, O(1) a step.
-// Tombstones and keys not alive at the revision are stepped over.
+// Tombstones and keys not alive at the revision are stepped over: at the newest revision O(log n)
+// for however many, since subtrees without a live key are left out; at an older one those are whose
+// keys are all newer, or were dead then and are still. O(1) for each of the others.
 class IndexCursor {
  public:
   enum class Direction { kUp, kDown };
@@ -63,8 +66,11 @@ class IndexCursor {
               Direction direction);
   void SeekUp(const index::Node* root, int height);
   void SeekDown(const index::Node* root, int height);
-  bool StepSlot();  // to the neighbouring entry; false at the end of the tree
-  void Settle();    // from the current entry to the first that is alive and in the range
+  // To the neighbouring entry, leaves with nothing visible left out; false at the end.
+  bool StepSlot();
+  bool StepLeaf(int step);
+  bool IsBeyond(const index::Inner& inner, int slot) const;
+  void Settle();  // from the current entry to the first that is alive and in the range
   void EnterLeaf();
 
   KeyRange range_;
@@ -103,6 +109,11 @@ class IndexView {
   // The number of live keys in the range. At the newest revision O(log n), whatever the range; at
   // an older one it also walks the nodes that have changed since.
   std::int64_t Count(KeyRange range, std::int64_t revision) const;
+
+  // The entries that a walk over the range at the revision looks at, dead ones too; it stops
+  // counting at `enough`. Subtrees that have not changed since count as many as live there.
+  // O(log n + enough).
+  std::int64_t CountExamined(KeyRange range, std::int64_t revision, std::int64_t enough) const;
 
   // True if the record of `key` at `revision` outlives a compaction at compact_revision: every
   // newer record does, and of the others only the newest of each key, if it is a put. The answer

@@ -365,14 +365,16 @@ Result<void> RunRows(const RangeScope& scope, const RangeRequest& request, RowSi
   return {};
 }
 
-std::int64_t EstimateRows(const RangeScope& scope, const RangeRequest& request) {
+std::int64_t EstimateRows(const RangeScope& scope, const RangeRequest& request,
+                          std::int64_t enough) {
   const KeyRange range(request.key, request.range_end);
   if (range.single()) return 1;
   const bool newest = request.revision <= 0 || request.revision == scope.current_revision;
-  if (newest && request.count_only) return 1;
+  if (!newest) return scope.index.CountExamined(range, request.revision, enough);
+  if (request.count_only) return 1;
   const std::int64_t live = scope.index.Count(range, 0);
   const bool page = request.sort_target == SortTarget::kKey && !HasFilters(request);
-  if (newest && page && request.limit > 0) return std::min(live, request.limit);
+  if (page && request.limit > 0) return std::min(live, request.limit);
   return live;
 }
 

@@ -45,9 +45,11 @@ Result<RangeSummary> RunRange(const RangeScope& scope, const RangeRequest& reque
 // The rows of a range in key order, without their count: to continue a range that was begun.
 Result<void> RunRows(const RangeScope& scope, const RangeRequest& request, RowSink& sink);
 
-// An estimate of the rows that RunRange examines, which counts an old revision's as many as live
-// today: its cost grows with it. O(log n).
-std::int64_t EstimateRows(const RangeScope& scope, const RangeRequest& request);
+// An estimate of the rows that RunRange examines: its cost grows with it. At an old revision these
+// are dead keys too, and no limit makes them fewer; they are counted until there are `enough`.
+// O(log n), at an old revision O(log n + enough).
+std::int64_t EstimateRows(const RangeScope& scope, const RangeRequest& request,
+                          std::int64_t enough);
 
 // True if the compare holds for every key of its range at the scope's current revision. If there is
 // none: if it holds for a pair of zero fields, except that a value compare is then false.

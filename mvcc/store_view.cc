@@ -96,20 +96,21 @@ Result<void> ReadView::Rows(const RangeRequest& request, RowSink& sink) {
   return RunRows(Scope(), request, sink);
 }
 
-std::int64_t ReadView::EstimateRows(const RangeRequest& request) {
-  return mvcc::EstimateRows(Scope(), request);
+std::int64_t ReadView::EstimateRows(const RangeRequest& request, std::int64_t enough) {
+  return mvcc::EstimateRows(Scope(), request, enough);
 }
 
-std::int64_t ReadView::EstimateRows(const TxnRequest& request) {
+std::int64_t ReadView::EstimateRows(const TxnRequest& request, std::int64_t enough) {
   std::int64_t rows = 0;
   for (const Compare& compare : request.compare) {
-    rows += EstimateRows(RangeRequest{.key = compare.key, .range_end = compare.range_end});
+    rows += EstimateRows(RangeRequest{.key = compare.key, .range_end = compare.range_end}, enough);
   }
   for (const auto* branch : {&request.success, &request.failure}) {
     for (const RequestOp& op : *branch) {
-      if (const auto* range = std::get_if<RangeRequest>(&op)) rows += EstimateRows(*range);
+      if (rows >= enough) return rows;
+      if (const auto* range = std::get_if<RangeRequest>(&op)) rows += EstimateRows(*range, enough);
       if (const auto* nested = std::get_if<std::unique_ptr<TxnRequest>>(&op)) {
-        rows += EstimateRows(**nested);
+        rows += EstimateRows(**nested, enough);
       }
     }
   }

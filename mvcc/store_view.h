@@ -57,11 +57,10 @@ class ReadView final : private RecordSource {
   // not cheap at an old revision.
   Result<void> Rows(const RangeRequest& request, RowSink& sink);
 
-  // An estimate of the rows that Range examines, which counts an old revision's as many as live
-  // today: its cost grows with it. O(log n), no I/O. For a txn the sum over its compares and
-  // operations.
-  std::int64_t EstimateRows(const RangeRequest& request);
-  std::int64_t EstimateRows(const TxnRequest& request);
+  // An estimate of the rows that Range examines (range_query.h): its cost grows with it. No I/O.
+  // For a txn the sum over its compares and operations.
+  std::int64_t EstimateRows(const RangeRequest& request, std::int64_t enough);
+  std::int64_t EstimateRows(const TxnRequest& request, std::int64_t enough);
 
   // For a txn for which IsReadOnly holds. The state before and after is this view.
   Result<TxnResult> Txn(const TxnRequest& request);

@@ -34,7 +34,7 @@ ReadPlace PlaceByRows(const ServiceContext& context, const Request& request) {
   if (ReadsValues(request)) return ReadPlace::kReaders;
   auto view = HeldView::Take(*context.store);
   if (!view.has_value()) return ReadPlace::kReaders;
-  const std::int64_t rows = (*view)->EstimateRows(request);
+  const std::int64_t rows = (*view)->EstimateRows(request, kRowsOfPage + 1);
   if (rows <= kRowsOnLoop) return ReadPlace::kLoop;
   return rows <= kRowsOfPage ? ReadPlace::kPages : ReadPlace::kReaders;
 }

@@ -14,8 +14,9 @@ enum class ReadPlace : std::uint8_t {
   kReaders,  // the readers' executor
 };
 
-// Decided by the number of rows, which the index gives in O(log n). A read placed on the loop may
-// turn out to have more bytes than AnswerLimits::loop_bytes.
+// Decided by the number of rows, which the index gives in O(log n); of an old revision by that of
+// the keys to be looked at, dead ones too. A read placed on the loop may turn out to have more
+// bytes than AnswerLimits::loop_bytes.
 ReadPlace PlaceOf(const ServiceContext& context, const mvcc::RangeRequest& request);
 ReadPlace PlaceOf(const ServiceContext& context, const mvcc::TxnRequest& request);
 

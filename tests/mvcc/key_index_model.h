@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -145,6 +146,8 @@ inline std::optional<std::string> Difference(const IndexView& view, const KeyInd
   if (count != static_cast<std::int64_t>(expected.size())) {
     return "Count says " + std::to_string(count) + ", there are " + std::to_string(expected.size());
   }
+  if (view.CountExamined(range, revision, std::numeric_limits<std::int64_t>::max()) < count)
+    return "CountExamined says less than there is to be seen";
   for (const auto& item : expected) {
     const auto got = view.Get(item.key, revision);
     if (!got.has_value() || !equal(*got, item)) return "Get differs for a key that lives";

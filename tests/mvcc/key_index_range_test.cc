@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "mvcc/index_arena.h"
+#include "mvcc/index_node.h"
 #include "mvcc/key_index.h"
 #include "tests/mvcc/store_requests.h"
 
@@ -167,6 +169,86 @@ TEST_F(KeyIndexRange, ACursorCanBePutAsideAndGoneOnWith) {
     cursor.Next();
   }
   EXPECT_FALSE(cursor.valid());
+}
+
+// --- What is left out ---
+
+// A tree of four leaves whose second and third are said to be hidden and do not exist: whoever goes
+// there ends the process.
+class KeyIndexWithHiddenLeaves : public ::testing::Test {
+ protected:
+  KeyIndexWithHiddenLeaves() {
+    Fill(first_, {{"a", {2, 0}, true}, {"b", {3, 0}, true}});
+    Fill(last_, {{"x", {4, 0}, true}, {"y", {5, 0}, false}});
+    AddLeaf(first_);
+    AddHidden("g", {.live = 0, .newest = 5, .oldest = 2});
+    AddHidden("h", {.live = 2, .newest = 9, .oldest = 8});
+    AddLeaf(last_);
+  }
+  struct Item {
+    const char* key;
+    Revision revision;
+    bool tombstone;
+  };
+  void Fill(index::Leaf& leaf, const std::vector<Item>& items) {
+    for (const Item& item : items) {
+      index::InsertEntry(
+          leaf, leaf.count(),
+          index::NewEntry(arena_, index::Entry::kFirst, item.revision, item.tombstone, item.key));
+    }
+  }
+  void AddLeaf(index::Leaf& leaf) {
+    index::InsertChild(root_, root_.count(), {&leaf, index::Summarize(leaf)});
+  }
+  void AddHidden(const char* key, index::Summary summary) {
+    Fill(named_, {{key, {2, 0}, true}});
+    index::InsertChild(root_, root_.count(), {&named_, summary});
+    index::RemoveSlots(named_, 0, 1);
+    root_.child(root_.count() - 1).node = nullptr;
+  }
+  IndexView view() const { return {&root_, 2}; }
+
+  index::Arena arena_;
+  index::Leaf first_{};
+  index::Leaf named_{};
+  index::Leaf last_{};
+  index::Inner root_{};
+};
+
+TEST_F(KeyIndexWithHiddenLeaves, AWalkUpOrDownGoesToNone) {
+  Keys keys;
+  const auto collect = [&](const IndexItem& item) {
+    keys.emplace_back(item.key);
+    return true;
+  };
+  view().Visit(KeyRange("", kOpenEnd), 6, collect);
+  EXPECT_THAT(keys, ElementsAre("y"));
+  keys.clear();
+  view().VisitReverse(KeyRange("a", kOpenEnd), 6, collect);
+  EXPECT_THAT(keys, ElementsAre("y"));
+  keys.clear();
+  view().VisitReverse(KeyRange("a", "xx"), 6, collect);
+  EXPECT_THAT(keys, IsEmpty());
+}
+
+TEST_F(KeyIndexWithHiddenLeaves, ACountGoesToNone) {
+  EXPECT_EQ(view().Count(KeyRange("", kOpenEnd), 6), 1);
+  EXPECT_EQ(view().CountExamined(KeyRange("", kOpenEnd), 6, 1'000), 1);
+}
+
+// Its live keys are dead at the newest revision, and a page of it has one row.
+TEST_F(KeyIndexRange, AWalkAtAnOldRevisionExaminesWhatHasChangedSince) {
+  PutNumbers(5000);
+  const std::int64_t all = revision_;
+  for (int i = 0; i < 5000; ++i) Delete(Number(i));
+  const KeyRange everything("", kOpenEnd);
+  EXPECT_EQ(index_.working().CountExamined(everything, all, 100'000), 5000);
+  EXPECT_EQ(index_.working().CountExamined(everything, 0, 100'000), 0);
+  const std::int64_t enough = index_.working().CountExamined(everything, all, 1000);
+  EXPECT_GE(enough, 1000);
+  EXPECT_LT(enough, 1100) << "it stops there";
+  EXPECT_EQ(index_.working().CountExamined(KeyRange(Number(10), Number(20)), all, 1000), 10);
+  EXPECT_EQ(index_.working().CountExamined(KeyRange(Number(10), ""), all, 1000), 1);
 }
 
 }  // namespace

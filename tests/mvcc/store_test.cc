@@ -404,16 +404,29 @@ TEST_F(RangeTest, ALimitedSortOfManyRowsEqualsTheUnlimitedOne) {
 }
 
 TEST_F(RangeTest, TheEstimateIsWhatIsLookedAt) {
-  ReadView view = Ok(store->Read());
-  EXPECT_EQ(view.EstimateRows(Get("a")), 1);
-  EXPECT_EQ(view.EstimateRows(GetAll()), 4);
-  EXPECT_EQ(view.EstimateRows(Sorted(SortTarget::kKey, SortOrder::kDescend, 2)), 2);
-  EXPECT_EQ(view.EstimateRows(Sorted(SortTarget::kMod, SortOrder::kDescend, 2)), 4);
+  const auto estimate = [this](const auto& request) {
+    return Ok(store->Read()).EstimateRows(request, 1000);
+  };
+  EXPECT_EQ(estimate(Get("a")), 1);
+  EXPECT_EQ(estimate(GetAll()), 4);
+  EXPECT_EQ(estimate(Sorted(SortTarget::kKey, SortOrder::kDescend, 2)), 2);
+  EXPECT_EQ(estimate(Sorted(SortTarget::kMod, SortOrder::kDescend, 2)), 4);
   RangeRequest count = GetAll();
   count.count_only = true;
-  EXPECT_EQ(view.EstimateRows(count), 1);
-  EXPECT_EQ(view.EstimateRows(TxnIf({Exists("a")}, List(GetAll()), List(Get("a", "c")))),
-            1 + 4 + 2);
+  EXPECT_EQ(estimate(count), 1);
+  EXPECT_EQ(estimate(TxnIf({Exists("a")}, List(GetAll()), List(Get("a", "c")))), 1 + 4 + 2);
+  // At an old revision dead keys are looked at, whatever the limit, and to be counted as well.
+  count.revision = revision();
+  const RangeRequest page = [&] {
+    RangeRequest request = GetAll();
+    request.revision = revision();
+    request.limit = 1;
+    return request;
+  }();
+  Delete("", kOpenEnd);
+  EXPECT_EQ(estimate(GetAll()), 0);
+  EXPECT_EQ(estimate(count), 4);
+  EXPECT_EQ(estimate(page), 4);
 }
 
 TEST_F(RangeTest, AnswersTheSameFromDiskAndAfterAStart) {

@@ -130,6 +130,33 @@ TEST_F(KvServiceTest, ARangeOfManyRowsLeavesTheLoop) {
   EXPECT_EQ(one->times, 1) << "a single key is served at once";
 }
 
+// Dead keys are looked at too, and no limit makes them fewer.
+TEST_F(KvServiceTest, ARangeOfManyKeysThatAreDeadTodayLeavesTheLoop) {
+  Start();
+  for (int i = 0; i < 1'100; i += 100) {
+    std::string txn;
+    for (int k = 0; k < 100; ++k) {
+      wire::AppendBytesAlways(txn, 2, OpBody(2, PutBody("k" + std::to_string(i + k), "v")));
+    }
+    ASSERT_EQ(Outcome(kTxnPath, txn), "ok");
+  }
+  const std::int64_t all = served_.context().store->revision();
+  ASSERT_EQ(Outcome(kDeleteRangePath, DeleteBody({"\0", 1}, {"\0", 1})), "ok");
+  RangeFields old{.key = {"\0", 1}, .range_end = {"\0", 1}, .revision = all, .serializable = true};
+  old.count_only = true;
+  const auto count = served_.Send(kRangePath, RangeBody(old));
+  EXPECT_EQ(count->times, 0) << "it waits for the readers";
+  ASSERT_TRUE(served_.Await(*count).has_value());
+  old.count_only = false;
+  old.limit = 1;
+  const auto page = served_.Send(kRangePath, RangeBody(old));
+  EXPECT_EQ(page->times, 0) << "it waits for the readers";
+  ASSERT_TRUE(served_.Await(*page).has_value());
+  old.revision = 0;
+  const auto newest = served_.Send(kRangePath, RangeBody(old));
+  EXPECT_EQ(newest->times, 1) << "there is nothing to be looked at";
+}
+
 // --- refused before they are proposed ----------------------------------------------------------
 
 TEST_F(KvServiceTest, WhatARequestAloneGetsWrongIsRefusedWithoutAnEntry) {
