@@ -154,8 +154,8 @@ Result<std::string_view> ReadView::Get(std::string_view key, std::int64_t revisi
   return Find(item->modified);
 }
 
-Result<void> ReadView::ScanRecords(std::int64_t from, const VisitRecord& visit) {
-  return ScanRecords({.main = from, .sub = 0}, {.main = revision() + 1, .sub = 0}, visit);
+Result<void> ReadView::ScanRecords(Revision from, const VisitRecord& visit) {
+  return ScanRecords(from, {.main = revision() + 1, .sub = 0}, visit);
 }
 
 // The buffer is complete from its first record on; the reader may have some of these too.

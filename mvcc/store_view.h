@@ -76,7 +76,7 @@ class ReadView final : private RecordSource {
   // visitor returns false. From the compacted revision on none is missing; below it some are. A
   // record is good during its visit. About 0.05 µs a record.
   using VisitRecord = std::function<bool(const RevisionRecord& record)>;
-  Result<void> ScanRecords(std::int64_t from, const VisitRecord& visit);
+  Result<void> ScanRecords(Revision from, const VisitRecord& visit);
 
   // HashKV for a revision (0: the newest) like Store::HashKv without its stored hashes. Reads the
   // whole history. kReaderMustEnd.

@@ -1,5 +1,6 @@
 #include "watch/body.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -11,9 +12,6 @@ namespace {
 constexpr std::size_t kShareBytes = 4096;
 // The largest size of a message without its events.
 constexpr std::size_t kHeadBytes = 128;
-// gRPC frames no message of 4 GiB, and clients refuse one of 2 GiB: a larger revision is split
-// whatever the watcher wants.
-constexpr std::size_t kLargestBytes = std::size_t{1} << 30;
 
 // Collects one body. Runs of neighbouring events stay slices of their chunk.
 class Gatherer {
@@ -75,14 +73,29 @@ class Gatherer {
   EventBatch::Encoded run_;
 };
 
+// Makes the bodies up to the revision of an event whose previous value has no room. Those of the
+// events before it are made already.
+Bodies MakeBefore(const EventBatch& batch, std::span<const std::uint32_t> events,
+                  std::uint32_t stopped_at, Wanted wanted, const BodyLimits& limits,
+                  PreviousValues& previous, Cut cut) {
+  const std::int64_t revision = batch[stopped_at].revision.main;
+  const auto end = std::ranges::partition_point(
+      events, [&](std::uint32_t i) { return batch[i].revision.main < revision; });
+  cut.ends_within = false;
+  Bodies made = MakeBodies(batch, {events.begin(), end}, wanted, limits, previous, cut);
+  made.stopped_at = revision;
+  return made;
+}
+
 }  // namespace
 
-std::vector<Body> MakeBodies(const EventBatch& batch, std::span<const std::uint32_t> events,
-                             Wanted wanted, const BodyLimits& limits, PreviousValues& previous) {
-  const std::size_t split_bytes = wanted.fragment ? limits.fragment_bytes : kLargestBytes;
+Bodies MakeBodies(const EventBatch& batch, std::span<const std::uint32_t> events, Wanted wanted,
+                  const BodyLimits& limits, PreviousValues& previous, Cut cut) {
+  const std::size_t split_bytes = limits.SplitBytes(wanted);
   std::vector<Body> bodies;
   Gatherer gatherer(batch);
   Body body;
+  body.continues = cut.begins_within;
   std::int64_t revisions = 0;
   const auto finish = [&](bool more) {
     if (body.events == 0) return;
@@ -100,6 +113,7 @@ std::vector<Body> MakeBodies(const EventBatch& batch, std::span<const std::uint3
     std::size_t size = 0;
     if (wanted.prev_kv) {
       with_previous = batch.WithPrevious(i, previous);
+      if (with_previous.empty()) return MakeBefore(batch, events, i, wanted, limits, previous, cut);
       size = with_previous.size();
     } else {
       const EventBatch::Encoded place = batch.Find(i);
@@ -126,8 +140,8 @@ std::vector<Body> MakeBodies(const EventBatch& batch, std::span<const std::uint3
       gatherer.AddPlain(i);
     }
   }
-  finish(/*more=*/false);
-  return bodies;
+  finish(cut.ends_within);
+  return {.list = std::move(bodies), .stopped_at = 0};
 }
 
 }  // namespace kvorum::watch

@@ -14,10 +14,10 @@ namespace kvorum::watch {
 
 // Selects the events of its range that a watcher gets, and their form.
 struct Wanted {
-  bool no_put = false;
-  bool no_delete = false;
-  bool prev_kv = false;
-  bool fragment = false;  // revisions that exceed the message size may be split
+  bool no_put : 1 = false;
+  bool no_delete : 1 = false;
+  bool prev_kv : 1 = false;
+  bool fragment : 1 = false;  // revisions that exceed the message size may be split
 
   friend bool operator==(const Wanted&, const Wanted&) = default;
 };
@@ -36,6 +36,24 @@ struct Body {
   bool more = false;       // ends within a revision
 };
 
+// True at an end where events of the same revision are missing that the watcher gets as well.
+struct Cut {
+  bool begins_within = false;
+  bool ends_within = false;
+
+  friend bool operator==(const Cut&, const Cut&) = default;
+};
+
+struct Bodies {
+  std::vector<Body> list;
+  // Not 0: there was no room for the previous values from this revision on.
+  std::int64_t stopped_at = 0;
+};
+
+// gRPC frames no message of 4 GiB, and clients refuse one of 2 GiB: a larger revision is
+// split whatever the watcher wants.
+inline constexpr std::size_t kLargestBodyBytes = std::size_t{1} << 30;
+
 struct BodyLimits {
   // A body of this size takes no further revision.
   std::size_t full_bytes = std::size_t{256} << 10;
@@ -43,11 +61,15 @@ struct BodyLimits {
   // A revision with more than one event that does not fit into a message of this size is split, if
   // the watcher wants that.
   std::size_t fragment_bytes = (std::size_t{2} << 20);
+
+  std::size_t SplitBytes(Wanted wanted) const {
+    return wanted.fragment ? fragment_bytes : kLargestBodyBytes;
+  }
 };
 
 // Makes the bodies of those of the given events that are wanted (events are positions in the batch,
 // ascending); none if no event is wanted.
-std::vector<Body> MakeBodies(const EventBatch& batch, std::span<const std::uint32_t> events,
-                             Wanted wanted, const BodyLimits& limits, PreviousValues& previous);
+Bodies MakeBodies(const EventBatch& batch, std::span<const std::uint32_t> events, Wanted wanted,
+                  const BodyLimits& limits, PreviousValues& previous, Cut cut = {});
 
 }  // namespace kvorum::watch

@@ -15,27 +15,38 @@ namespace kvorum::watch {
 namespace {
 
 // The pause when the store has no reader available.
-constexpr Duration kReadRetry = std::chrono::milliseconds(10);
+constexpr Duration kRetry = std::chrono::milliseconds(10);
 
-// Previous values from the round's view.
-class ViewPreviousValues final : public PreviousValues {
- public:
-  explicit ViewPreviousValues(mvcc::ReadView& view) : view_(view) {}
-  std::string_view Find(std::string_view key, std::int64_t revision) override {
-    const auto value = view_.Get(key, revision);
-    if (value.has_value()) return *value;
-    KV_ERROR("no previous value for a watcher", {"error", value.error().message});
-    return {};
+mvcc::Revision NextOf(const CatchUpJob& job) { return {.main = job.next, .sub = job.next_sub}; }
+mvcc::Revision StartOf(std::int64_t revision) { return {.main = revision, .sub = 0}; }
+
+// Bodies that several have count as often: an upper bound.
+std::size_t HeldBytes(const std::vector<CaughtUp>& results) {
+  std::size_t bytes = 0;
+  for (const CaughtUp& result : results) {
+    if (result.bodies == nullptr) continue;
+    for (const Body& body : *result.bodies) bytes += body.kept_bytes;
   }
-
- private:
-  mvcc::ReadView& view_;
-};
+  return bytes;
+}
 
 }  // namespace
 
 // One scan and its jobs.
 struct CatchUp::Round {
+  class Previous final : public PreviousValues {
+   public:
+    explicit Previous(mvcc::ReadView& view) : view_(view) {}
+    std::string_view Find(std::string_view key, std::int64_t revision) override {
+      const auto value = view_.Get(key, revision);
+      if (value.has_value()) return *value;
+      KV_ERROR("no previous value for a watcher", {"error", value.error().message});
+      return {};
+    }
+
+   private:
+    mvcc::ReadView& view_;
+  };
   // Jobs of exactly the same range, and the events found in it.
   struct Group {
     explicit Group(const KeyRange& of) : watched(of) {}
@@ -45,16 +56,18 @@ struct CatchUp::Round {
     std::vector<std::uint32_t> matches;
   };
   struct State {
-    Group* group = nullptr;     // null: the job is not part of the scan
-    std::int64_t revision = 0;  // the last revision with an event for it
-    std::int64_t stop = std::numeric_limits<std::int64_t>::max();  // the first revision that it no
-                                                                   // longer gets
+    Group* group = nullptr;      // null: the job is not part of the scan
+    std::int64_t revision = 0;   // the last revision with an event for it
+    std::size_t part_bytes = 0;  // of that revision's events
+    // The first event that it no longer gets.
+    mvcc::Revision stop = StartOf(std::numeric_limits<std::int64_t>::max());
   };
 
   Round(CatchUp& owner, mvcc::ReadView& the_view, std::vector<CatchUpJob> the_jobs,
         std::uint64_t the_number)
       : catch_up(owner),
         view(the_view),
+        previous(the_view),
         jobs(std::move(the_jobs)),
         number(the_number),
         groups(owner.seed_ + the_number),
@@ -64,20 +77,22 @@ struct CatchUp::Round {
   void Enter(std::uint32_t job);
   void Scan();
   void Match(const mvcc::RevisionRecord& record);
-  // Returns true if the job takes an event of this revision.
-  bool Takes(std::uint32_t job, std::int64_t revision, bool is_delete, std::size_t size_bytes);
+  // Returns true if the job takes the event.
+  bool Takes(std::uint32_t job, const mvcc::RevisionRecord& record);
+  void Stop(std::uint32_t job, mvcc::Revision at);
   void MakeResults();
   void PostResults();
 
   CatchUp& catch_up;
   mvcc::ReadView& view;
+  Previous previous;
   std::vector<CatchUpJob> jobs;
   const std::uint64_t number;
   RangeIndex<Group> groups;
   std::vector<State> states;
   std::shared_ptr<EventBatch> found;
-  std::int64_t start = std::numeric_limits<std::int64_t>::max();
-  std::int64_t scanned_to = 0;
+  mvcc::Revision start = StartOf(std::numeric_limits<std::int64_t>::max());
+  mvcc::Revision scanned_to;
   std::size_t open_jobs = 0;
   std::size_t bytes = 0;
   std::vector<std::optional<CaughtUp>> results;
@@ -107,14 +122,37 @@ void CatchUp::TakeInbox() {
 void CatchUp::Run() {
   TakeInbox();
   if (queue_.empty()) return;
+  std::vector<CatchUpJob> chosen = Choose();
+  if (chosen.empty()) {
+    // Again: a shard may have taken everything just before it could know that it is waited for.
+    waits_for_shard_.store(true);
+    chosen = Choose();
+    if (chosen.empty()) return;
+  }
   auto view = store_.Read();
-  if (!view.has_value()) return inbox_.WakeAt(executor_.clock().Now() + kReadRetry);
-  Round(*this, *view, Choose(), ++rounds_).Run();
+  if (!view.has_value()) {
+    queue_.insert(queue_.begin(), std::move_iterator(chosen.begin()),
+                  std::move_iterator(chosen.end()));
+    return inbox_.WakeAt(executor_.clock().Now() + kRetry);
+  }
+  Round(*this, *view, std::move(chosen), ++rounds_).Run();
   if (!queue_.empty()) inbox_.Wake();
 }
 
+bool CatchUp::HasRoom(const Shard& shard) const {
+  return shard.caught_up_bytes_.load() < limits_.untaken_bytes;
+}
+
+void CatchUp::OnTaken(Shard& shard, std::size_t bytes) {
+  shard.caught_up_bytes_.fetch_sub(bytes);
+  if (waits_for_shard_.exchange(false)) inbox_.Wake();
+}
+
 std::vector<CatchUpJob> CatchUp::Choose() {
-  const CatchUpJob& head = queue_.front();
+  const auto found =
+      std::ranges::find_if(queue_, [this](const CatchUpJob& job) { return HasRoom(*job.shard); });
+  if (found == queue_.end()) return {};
+  const CatchUpJob& head = *found;
   const std::int64_t low = head.must_lead ? head.next : head.next - limits_.join_revisions;
   const std::int64_t high =
       head.next > std::numeric_limits<std::int64_t>::max() - limits_.join_revisions
@@ -123,7 +161,8 @@ std::vector<CatchUpJob> CatchUp::Choose() {
   std::vector<CatchUpJob> chosen;
   std::deque<CatchUpJob> left;
   for (CatchUpJob& job : queue_) {
-    const bool joins = chosen.size() < limits_.jobs && job.next >= low && job.next <= high;
+    const bool joins =
+        chosen.size() < limits_.jobs && job.next >= low && job.next <= high && HasRoom(*job.shard);
     if (joins) {
       chosen.push_back(std::move(job));
     } else {
@@ -154,7 +193,7 @@ void CatchUp::Round::Enter(std::uint32_t job) {
   Group& group = groups.Add(jobs[job].range.view());
   group.jobs.push_back(job);
   states[job].group = &group;
-  start = std::min(start, jobs[job].next);
+  start = std::min(start, NextOf(jobs[job]));
   ++open_jobs;
   CatchUpAccount& account = *jobs[job].account;
   if (std::exchange(account.round, number) != number) account.round_bytes = 0;
@@ -162,19 +201,25 @@ void CatchUp::Round::Enter(std::uint32_t job) {
 
 void CatchUp::Round::Scan() {
   const CatchUpLimits& limits = catch_up.limits_;
-  found = std::make_shared<EventBatch>(start);
-  scanned_to = view.revision() + 1;
+  found = std::make_shared<EventBatch>(start.main);
+  scanned_to = StartOf(view.revision() + 1);
   std::int64_t revision = 0;
   std::size_t records = 0;
+  std::size_t read_bytes = 0;
   const auto scanned = view.ScanRecords(start, [&](const mvcc::RevisionRecord& record) {
     if (record.revision.main != revision) {
-      if (records >= limits.records || bytes >= limits.bytes || open_jobs == 0) {
-        scanned_to = record.revision.main;
+      if (records >= limits.records || read_bytes >= limits.read_bytes || bytes >= limits.bytes ||
+          open_jobs == 0) {
+        scanned_to = StartOf(record.revision.main);
         return false;
       }
       revision = record.revision.main;
+    } else if (open_jobs == 0) {
+      scanned_to = record.revision;
+      return false;
     }
     ++records;
+    read_bytes += record.value.size();
     Match(record);
     return true;
   });
@@ -190,72 +235,99 @@ void CatchUp::Round::Match(const mvcc::RevisionRecord& record) {
   const auto kv = mvcc::DecodeKeyValue(record.value);
   KV_CHECK(kv.has_value(), "a record of the store is no key-value pair");
   std::optional<std::uint32_t> place;
+  std::size_t with_previous = 0;
   groups.Match(kv->key, [&](Group& group) {
     bool taken = false;
     for (const std::uint32_t job : group.jobs) {
-      taken |= Takes(job, record.revision.main, record.tombstone, record.value.size());
+      if (!Takes(job, record)) continue;
+      taken = true;
+      if (!place) place = found->Add(record);
+      std::size_t size_bytes = record.value.size();
+      if (jobs[job].wanted.prev_kv) {
+        // Made here, once for all: its size is not known otherwise.
+        if (with_previous == 0) {
+          with_previous = found->WithPrevious(*place, previous).size();
+          bytes += with_previous;
+        }
+        size_bytes = with_previous;
+      }
+      states[job].part_bytes += size_bytes;
+      jobs[job].account->round_bytes += size_bytes;
     }
     if (!taken) return;
-    if (!place) place = found->Add(record);
     group.matches.push_back(*place);
     bytes += record.value.size();
   });
 }
 
-bool CatchUp::Round::Takes(std::uint32_t job, std::int64_t revision, bool is_delete,
-                           std::size_t size_bytes) {
+bool CatchUp::Round::Takes(std::uint32_t job, const mvcc::RevisionRecord& record) {
   const CatchUpJob& of = jobs[job];
   State& state = states[job];
-  if (revision < of.next || revision >= state.stop) return false;
-  if (is_delete ? of.wanted.no_delete : of.wanted.no_put) return false;
-  if (state.revision != revision && of.account->round_bytes >= catch_up.limits_.stream_bytes) {
-    KV_CHECK(open_jobs > 0, "a job was stopped twice");
-    state.stop = revision;
-    --open_jobs;
+  if (record.revision < NextOf(of) || record.revision >= state.stop) return false;
+  if (record.tombstone ? of.wanted.no_delete : of.wanted.no_put) return false;
+  if (state.revision != record.revision.main) {
+    if (of.account->round_bytes >= catch_up.limits_.stream_bytes) {
+      Stop(job, std::max(StartOf(record.revision.main), NextOf(of)));
+      return false;
+    }
+    state.revision = record.revision.main;
+    state.part_bytes = 0;
+  } else if (state.part_bytes >= catch_up.body_limits_.SplitBytes(of.wanted)) {
+    Stop(job, record.revision);
     return false;
   }
-  state.revision = revision;
-  of.account->round_bytes += size_bytes;
   return true;
 }
 
+void CatchUp::Round::Stop(std::uint32_t job, mvcc::Revision at) {
+  KV_CHECK(open_jobs > 0, "a job was stopped twice");
+  states[job].stop = at;
+  --open_jobs;
+}
+
 void CatchUp::Round::MakeResults() {
-  ViewPreviousValues previous(view);
   struct Made {
     Wanted wanted;
+    Cut cut;
     std::size_t begin = 0;
     std::size_t end = 0;
     std::shared_ptr<const std::vector<Body>> bodies;
   };
   groups.ForEach([&](Group& group) {
     std::vector<Made> made;
-    const auto place_of = [&](std::int64_t revision) {
+    const auto place_of = [&](mvcc::Revision revision) {
       const auto at = std::ranges::partition_point(
-          group.matches, [&](std::uint32_t m) { return (*found)[m].revision.main < revision; });
+          group.matches, [&](std::uint32_t m) { return (*found)[m].revision < revision; });
       return static_cast<std::size_t>(at - group.matches.begin());
     };
     for (const std::uint32_t i : group.jobs) {
       if (states[i].group == nullptr) continue;
       const CatchUpJob& job = jobs[i];
       // The scan did not reach it: it stays in the queue.
-      if (job.next >= scanned_to && scanned_to <= view.revision()) continue;
+      const mvcc::Revision job_next = NextOf(job);
+      if (job_next >= scanned_to && scanned_to.main <= view.revision()) continue;
       CaughtUp& result = results[i].emplace();
       result.store_revision = view.revision();
-      result.next = std::max(job.next, std::min(scanned_to, states[i].stop));
-      const std::size_t begin = place_of(job.next);
-      const std::size_t end = place_of(result.next);
+      const mvcc::Revision next = std::max(job_next, std::min(scanned_to, states[i].stop));
+      result.next = next.main;
+      result.next_sub = static_cast<std::uint32_t>(next.sub);
+      const std::size_t begin = place_of(job_next);
+      const std::size_t end = place_of(next);
       if (begin == end) continue;
+      const Cut cut{.begins_within = job_next.sub != 0, .ends_within = next.sub != 0};
       auto same = std::ranges::find_if(made, [&](const Made& m) {
-        return m.wanted == job.wanted && m.begin == begin && m.end == end;
+        return m.wanted == job.wanted && m.cut == cut && m.begin == begin && m.end == end;
       });
       if (same == made.end()) {
         const std::span<const std::uint32_t> matches(group.matches);
-        made.push_back({.wanted = job.wanted,
-                        .begin = begin,
-                        .end = end,
-                        .bodies = std::make_shared<const std::vector<Body>>(
-                            MakeBodies(*found, matches.subspan(begin, end - begin), job.wanted,
-                                       catch_up.body_limits_, previous))});
+        Bodies bodies = MakeBodies(*found, matches.subspan(begin, end - begin), job.wanted,
+                                   catch_up.body_limits_, previous, cut);
+        made.push_back(
+            {.wanted = job.wanted,
+             .cut = cut,
+             .begin = begin,
+             .end = end,
+             .bodies = std::make_shared<const std::vector<Body>>(std::move(bodies.list))});
         same = std::prev(made.end());
       }
       result.bodies = same->bodies;
@@ -278,9 +350,13 @@ void CatchUp::Round::PostResults() {
     }
   }
   for (auto& [shard, of_shard] : by_shard) {
-    shard->executor_.Post([shard = shard, of_shard = std::move(of_shard)]() mutable {
-      shard->OnCaughtUp(std::move(of_shard));
-    });
+    const std::size_t untaken = HeldBytes(of_shard);
+    shard->caught_up_bytes_.fetch_add(untaken);
+    shard->executor_.Post(
+        [&owner = catch_up, shard = shard, untaken, of_shard = std::move(of_shard)]() mutable {
+          shard->OnCaughtUp(std::move(of_shard));
+          owner.OnTaken(*shard, untaken);
+        });
   }
 }
 

@@ -3,8 +3,10 @@
 //
 // A round takes the job that has waited longest and those at most a few thousand revisions away,
 // scans from their lowest revision on, and ends at the store's newest revision or at one of its
-// bounds: records read, bytes found, bytes for one stream. A watcher that is not done comes with a
-// new job when its stream has room. No view of the store outlives a round.
+// bounds: records read and their bytes, bytes found, bytes for one stream; previous values are
+// among those found. A watcher that is not done comes with a new job when its stream has room. No
+// view of the store outlives a round. A round ends within a revision only for a watcher that takes
+// parts of one, or past the largest message: what it holds is that much, or the revision.
 //
 // Threads: Add is thread-safe; the work runs on the watch executor; results are posted to the
 // executors of the shards, which outlive the last round. A job whose stream has closed is dropped.
@@ -41,8 +43,11 @@ struct CatchUpLimits {
   std::int64_t join_revisions = 4'000;  // jobs this near to each other share a scan
   std::size_t jobs = 4'096;
   std::size_t records = 20'000;
+  std::size_t read_bytes = std::size_t{32} << 20;     // of these records, wanted or not
   std::size_t bytes = std::size_t{8} << 20;           // of bodies, each counted once
   std::size_t stream_bytes = std::size_t{256} << 10;  // for the watchers of one stream together
+  // Bodies that a shard has not taken yet: past it nothing is read for that shard.
+  std::size_t untaken_bytes = std::size_t{16} << 20;
 };
 
 struct CatchUpJob {
@@ -51,14 +56,16 @@ struct CatchUpJob {
   std::shared_ptr<CatchUpAccount> account;
   WatchedRange range;
   Wanted wanted;
-  std::int64_t next = 0;   // the first revision it needs
-  bool must_lead = false;  // an earlier scan did not reach it
+  std::int64_t next = 0;       // the first revision it needs
+  std::uint32_t next_sub = 0;  // of that, the events from this one on
+  bool must_lead = false;      // an earlier scan did not reach it
 };
 
 struct CaughtUp {
   std::uint64_t ticket = 0;
   std::shared_ptr<const std::vector<Body>> bodies = {};  // null if nothing was found
-  std::int64_t next = 0;                                 // the first revision not yet read
+  std::int64_t next = 0;                                 // the first revision not yet read, or
+  std::uint32_t next_sub = 0;                            // from this event on
   std::int64_t store_revision = 0;                       // at the time of reading
   std::int64_t compact_revision = 0;  // not 0: the revisions it needs were compacted up to here
   std::optional<Error> error = {};    // the events it needs cannot be read
@@ -76,8 +83,11 @@ class CatchUp {
 
   void Run();
   void TakeInbox();
-  // Removes the jobs of the next round from the queue.
+  // Removes the jobs of the next round from the queue; none if all shards have enough to take.
   std::vector<CatchUpJob> Choose();
+  bool HasRoom(const Shard& shard) const;
+  // The shard has taken bodies of a round. Any thread.
+  void OnTaken(Shard& shard, std::size_t bytes);
 
   mvcc::Store& store_;
   Executor& executor_;
@@ -89,6 +99,7 @@ class CatchUp {
   std::deque<CatchUpJob> queue_;
   std::uint64_t rounds_ = 0;
 
+  std::atomic<bool> waits_for_shard_{false};
   Inbox<std::vector<CatchUpJob>> inbox_;
 };
 

@@ -68,8 +68,11 @@ mvcc::KeyValue Decode(std::string_view record) {
 
 }  // namespace
 
-EventBatch::EventBatch(const mvcc::PublishListener::Published& published)
-    : first_revision_(published.first), last_revision_(published.last) {
+EventBatch::EventBatch(const mvcc::PublishListener::Published& published,
+                       PreviousBudget* previous_budget)
+    : previous_budget_(previous_budget),
+      first_revision_(published.first),
+      last_revision_(published.last) {
   KV_CHECK(published.records.has_value(), "a batch is made of records");
   records_ = *published.records;
   records_.Scan({.main = published.first, .sub = 0}, [&](const mvcc::RevisionRecord& record) {
@@ -79,13 +82,34 @@ EventBatch::EventBatch(const mvcc::PublishListener::Published& published)
   });
 }
 
+EventBatch::EventBatch(std::int64_t first, PreviousBudget* previous_budget)
+    : previous_budget_(previous_budget), first_revision_(first), last_revision_(first - 1) {}
+
+EventBatch::~EventBatch() {
+  if (previous_budget_ != nullptr) previous_budget_->GiveBack(previous_bytes_);
+}
+
+std::shared_ptr<const EventBatch> EventBatch::Copy(const EventBatch& of) {
+  auto copy = std::make_shared<EventBatch>(of.first_revision_, of.previous_budget_);
+  if (of.record_bytes_ > 0) copy->AddBlock(of.record_bytes_);
+  copy->events_.reserve(of.size());
+  copy->places_.reserve(of.size());
+  for (const Event& event : of.events_) {
+    copy->Add({.revision = event.revision, .value = event.record, .tombstone = event.is_delete});
+  }
+  copy->last_revision_ = of.last_revision_;
+  return copy;
+}
+
+void EventBatch::AddBlock(std::size_t bytes) {
+  block_room_bytes_ = bytes;
+  blocks_.push_back(std::make_unique_for_overwrite<char[]>(bytes));
+  block_next_ = blocks_.back().get();
+}
+
 std::uint32_t EventBatch::Add(const mvcc::RevisionRecord& record) {
   const std::size_t size = record.value.size();
-  if (size > block_room_bytes_) {
-    block_room_bytes_ = std::max(size, kBlockBytes);
-    blocks_.push_back(std::make_unique_for_overwrite<char[]>(block_room_bytes_));
-    block_next_ = blocks_.back().get();
-  }
+  if (size > block_room_bytes_) AddBlock(std::max(size, kBlockBytes));
   if (size != 0) std::memcpy(block_next_, record.value.data(), size);
   const std::string_view copy(block_next_, size);
   block_next_ += size;
@@ -128,20 +152,34 @@ SharedBytes EventBatch::Chunk(std::size_t chunk) const {
 SharedBytes EventBatch::WithPrevious(std::size_t i, PreviousValues& previous) const {
   {
     std::lock_guard lock(mutex_);
-    if (!with_previous_.empty() && !with_previous_[i].empty()) return with_previous_[i];
+    if (i < with_previous_.size() && !with_previous_[i].empty()) return with_previous_[i];
   }
   const Event& event = events_[i];
   std::string_view value;
   const bool creates =
       !event.is_delete && Decode(event.record).create_revision == event.revision.main;
   if (!creates) value = previous.Find(event.key, event.revision.main - 1);
+  const std::size_t size_bytes = EncodedSize(event, value.size());
+  if (previous_budget_ != nullptr && !previous_budget_->Take(size_bytes)) return {};
   char* out = nullptr;
-  SharedBytes bytes = SharedBytes::Allocate(EncodedSize(event, value.size()), &out);
+  SharedBytes bytes = SharedBytes::Allocate(size_bytes, &out);
   Encode(event, value, out);
   std::lock_guard lock(mutex_);
   with_previous_.resize(size());
-  if (with_previous_[i].empty()) with_previous_[i] = std::move(bytes);
+  if (with_previous_[i].empty()) {
+    with_previous_[i] = std::move(bytes);
+    previous_bytes_ += size_bytes;
+  } else if (previous_budget_ != nullptr) {  // another thread was faster
+    previous_budget_->GiveBack(size_bytes);
+  }
   return with_previous_[i];
+}
+
+void EventBatch::DropPrevious() const {
+  std::lock_guard lock(mutex_);
+  with_previous_.clear();
+  if (previous_budget_ != nullptr) previous_budget_->GiveBack(previous_bytes_);
+  previous_bytes_ = 0;
 }
 
 }  // namespace kvorum::watch

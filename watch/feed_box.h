@@ -38,7 +38,7 @@ class FeedBox {
     feeds_.push_back({.batch = full ? nullptr : batch,
                       .revision = revision,
                       .is_other_history = is_other_history});
-    if (batch != nullptr && !full) bytes_ += batch->record_bytes();
+    if (batch != nullptr && !full) bytes_ += batch->held_bytes();
     return !std::exchange(woken_, true);
   }
   std::vector<Feed> Take() {

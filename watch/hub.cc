@@ -9,6 +9,7 @@ namespace kvorum::watch {
 Hub::Hub(mvcc::Store& store, Executor& watch, HubOptions options)
     : store_(store),
       options_(options),
+      previous_budget_(options.previous_bytes),
       catch_up_(store, watch, options.catch_up, options.bodies, options.seed),
       last_revision_(store.revision()) {}
 
@@ -21,7 +22,8 @@ Shard& Hub::NewShard(Executor& executor) {
 
 void Hub::OnPublished(Published published) {
   std::shared_ptr<const EventBatch> batch;
-  if (published.records.has_value()) batch = std::make_shared<const EventBatch>(published);
+  if (published.records.has_value())
+    batch = std::make_shared<const EventBatch>(published, &previous_budget_);
   Feed(batch, published.last);
 }
 

@@ -40,6 +40,9 @@ struct HubOptions {
   std::size_t inbox_bytes = std::size_t{16} << 20;
   // The bound of the batches that a shard keeps while a watcher is caught up.
   std::size_t recent_bytes = std::size_t{4} << 20;
+  // Events with their previous values that are kept for the watchers of published batches, of all
+  // shards; who needs more is caught up.
+  std::size_t previous_bytes = std::size_t{16} << 20;
   // A stream that has had no room for this long has a client that does not read: nobody waits for
   // its watchers until they are synced again.
   Duration silence = std::chrono::seconds(1);
@@ -101,6 +104,7 @@ class Hub final : public mvcc::PublishListener {
 
   mvcc::Store& store_;
   const HubOptions options_;
+  PreviousBudget previous_budget_;  // outlives the batches that the shards hold
   CatchUp catch_up_;
   WatchCounters counters_;
   std::vector<std::unique_ptr<Shard>> shards_;

@@ -1,6 +1,9 @@
 // The newest batches that a shard has handled, up to a bound in bytes: a watcher whose catch-up
 // ends within them gets the rest from here.
 //
+// They are copies: a published batch keeps the segments of the write buffer that its records lie
+// in, and all of one of the smallest batch.
+//
 // Used by the shard's executor.
 // Invariants: the batches follow each other without a gap up to the shard's revision.
 #pragma once
@@ -21,12 +24,20 @@ class KeptBatches {
 
   // Forgets the oldest past the bound, which may be this one.
   void Add(const std::shared_ptr<const EventBatch>& batch) {
-    batches_.push_back(batch);
-    bytes_ += batch->record_bytes();
+    bytes_ += batch->held_bytes();
     while (!batches_.empty() && bytes_ > max_bytes_) {
-      bytes_ -= batches_.front()->record_bytes();
+      bytes_ -= batches_.front()->held_bytes();
       batches_.pop_front();
     }
+    if (bytes_ <= max_bytes_) {
+      batches_.push_back(EventBatch::Copy(*batch));
+    } else {
+      bytes_ = 0;
+    }
+  }
+  // Forgets what was made of them for watchers that want previous values.
+  void DropPrevious() {
+    for (const auto& batch : batches_) batch->DropPrevious();
   }
   void Clear() {
     batches_.clear();

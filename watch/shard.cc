@@ -146,15 +146,18 @@ void Shard::Deliver(WatchGroup& group, const EventBatch& batch,
   }
 }
 
-bool Shard::DeliverTo(Watcher& watcher, std::span<const Body> bodies) {
-  for (const Body& body : bodies) {
+bool Shard::DeliverTo(Watcher& watcher, const Bodies& bodies) {
+  for (const Body& body : bodies.list) {
     if (!body.continues && !watcher.stream.sink_.HasRoom()) {
       Lag(watcher, body.first_revision);
       return false;
     }
     SendEvents(watcher, body, body.last_revision);
   }
-  return true;
+  if (bodies.stopped_at == 0) return true;
+  watcher.next = bodies.stopped_at;
+  ReadFor(watcher);
+  return false;
 }
 
 void Shard::SendEvents(Watcher& watcher, const Body& body, std::int64_t header_revision) {
@@ -175,6 +178,7 @@ void Shard::OnCaughtUp(std::vector<CaughtUp> results) {
     if (const auto found = catching_up_.find(result.ticket); found != catching_up_.end())
       TakeResult(*found->second, result);
   }
+  if (std::exchange(bridged_previous_, false)) recent_.DropPrevious();
   FlushAll();
 }
 
@@ -196,6 +200,7 @@ void Shard::TakeResult(Watcher& watcher, const CaughtUp& result) {
     for (const Body& body : *result.bodies) SendEvents(watcher, body, result.store_revision);
   }
   watcher.next = result.next;
+  watcher.next_sub = result.next_sub;
   const bool reached = result.next > result.store_revision;
   if (reached && Bridge(watcher)) return;
   ReadFor(watcher);
@@ -208,6 +213,7 @@ bool Shard::Bridge(Watcher& watcher) {
   }
   if (!recent_.ReachBackTo(watcher.next)) return false;
   const KeyRange range = watcher.group.range();
+  bridged_previous_ |= watcher.wanted.prev_kv;
   std::vector<std::uint32_t> matches;
   for (const auto& batch : recent_) {
     matches.clear();
@@ -345,7 +351,8 @@ void Shard::ReadFor(Watcher& watcher) {
                        .account = stream.account_,
                        .range = watcher.group.watched,
                        .wanted = watcher.wanted,
-                       .next = watcher.next});
+                       .next = watcher.next,
+                       .next_sub = watcher.next_sub});
 }
 
 // ---- Clients that do not read ----
@@ -392,7 +399,8 @@ void Shard::OnSilenceTimer() {
 
 void Shard::StopAwaiting(Watcher& watcher) {
   const bool is_synced = watcher.state == Watcher::State::kSynced;
-  if (is_synced || !std::exchange(watcher.is_awaited, false)) return;
+  if (is_synced || !watcher.is_awaited) return;
+  watcher.is_awaited = false;
   lag_.RemoveAwaited(watcher.lags_from);
 }
 
@@ -467,6 +475,7 @@ void Shard::CheckInvariants() const {
                "a watcher is awaited whose client does not read");
       if (!is_synced) ++lagging_from[watcher.lags_from];
       if (!is_synced && watcher.is_awaited) ++awaited_from[watcher.lags_from];
+      KV_CHECK(watcher.next_sub == 0 || !is_synced, "a synced watcher is within a revision");
       switch (watcher.state) {
         case Watcher::State::kSynced:
           ++synced;

@@ -12,6 +12,7 @@
 // be caught up again and again while writes go on.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -75,7 +76,7 @@ class Shard {
   friend class Stream;
 
   // Bodies of one group's matches, by Wanted.
-  using BodyCache = std::vector<std::pair<Wanted, std::vector<Body>>>;
+  using BodyCache = std::vector<std::pair<Wanted, Bodies>>;
 
   // Handles the batches in the inbox.
   void Drain();
@@ -84,8 +85,8 @@ class Shard {
   void OnJump(std::int64_t revision);
   void OnOtherHistory(std::int64_t revision);
   void Deliver(WatchGroup& group, const EventBatch& batch, std::span<const std::uint32_t> matches);
-  // Returns false if the watcher lags now.
-  bool DeliverTo(Watcher& watcher, std::span<const Body> bodies);
+  // Returns false if the watcher lags now, or is caught up.
+  bool DeliverTo(Watcher& watcher, const Bodies& bodies);
   void SendEvents(Watcher& watcher, const Body& body, std::int64_t header_revision);
 
   // Takes results of the catch-up; on the shard's executor.
@@ -143,7 +144,10 @@ class Shard {
   std::uint64_t last_ticket_ = 0;
   std::unordered_map<std::uint64_t, Watcher*> catching_up_;
   std::vector<CatchUpJob> new_jobs_;
-  KeptBatches recent_;  // while catching_up_ is not empty
+  KeptBatches recent_;             // while catching_up_ is not empty
+  bool bridged_previous_ = false;  // previous values may have been made from recent_
+  // The bodies that the catch-up has posted and this shard has not taken yet.
+  std::atomic<std::size_t> caught_up_bytes_{0};
 
   std::vector<Stream*> flushes_;
   DueList<Stream> progress_;

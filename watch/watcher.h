@@ -40,14 +40,16 @@ struct Watcher {
   std::int64_t lags_from = 0;  // unsynced: `next` when it became so, as ShardLag has it
   std::uint64_t ticket = 0;    // kCatchingUp: the ticket that the result will have
   std::uint32_t place = 0;     // in group.synced or the stream's lagging_
+  // Not 0: of the revision `next` it has been given the events before this one. Unsynced only.
+  std::uint32_t next_sub = 0;
   State state = State::kSynced;
   const Wanted wanted;
-  const bool progress_notify;
-  bool starts_later = false;  // synced, but its start is still to come
+  const bool progress_notify : 1;
+  bool starts_later : 1 = false;  // synced, but its start is still to come
   // Writes may be held until it has caught up: it has been synced since it was created, and since
   // its client last stopped reading. True for every synced watcher.
-  bool is_awaited = true;
-  bool quiet = false;  // no event since the last tick of progress
+  bool is_awaited : 1 = true;
+  bool quiet : 1 = false;  // no event since the last tick of progress
 };
 
 }  // namespace kvorum::watch

@@ -251,10 +251,13 @@ class Simulation final : public MachineWatcher {
         .join_revisions = static_cast<std::int64_t>(small_or_large(1, 50, 4'000)),
         .jobs = small_or_large(1, 4, 4'096),
         .records = small_or_large(1, 50, 20'000),
+        .read_bytes = small_or_large(1, 8'000, 32 << 20),
         .bytes = small_or_large(1, 2'000, 8 << 20),
-        .stream_bytes = small_or_large(1, 1'000, 256 << 10)};
+        .stream_bytes = small_or_large(1, 1'000, 256 << 10),
+        .untaken_bytes = small_or_large(1, 4'000, 16 << 20)};
     options.hub.inbox_batches = small_or_large(1, 4, 256);
-    options.hub.recent_bytes = small_or_large(1, 2'000, 4 << 20);
+    options.hub.recent_bytes = small_or_large(1, 8'000, 4 << 20);
+    options.hub.previous_bytes = small_or_large(1, 2'000, 16 << 20);
     return options;
   }
 

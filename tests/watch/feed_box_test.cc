@@ -20,7 +20,7 @@ TEST(FeedBoxTest, WakesTheShardOnceUntilItTakes) {
 }
 
 TEST(FeedBoxTest, BatchesPastABoundGiveWayToTheRevision) {
-  const std::size_t batch_bytes = SmallBatch(2)->record_bytes();
+  const std::size_t batch_bytes = SmallBatch(2)->held_bytes();
   for (FeedBox box : {FeedBox(3, 100'000), FeedBox(100, 2 * batch_bytes + 1)}) {
     for (std::int64_t revision = 2; revision <= 4; ++revision)
       box.Put(SmallBatch(revision), revision);

@@ -10,7 +10,7 @@ namespace kvorum::watch {
 namespace {
 
 TEST(KeptBatchesTest, TheOldestGivesWayAtTheBound) {
-  KeptBatches kept(3 * SmallBatch(2)->record_bytes());
+  KeptBatches kept(3 * SmallBatch(2)->held_bytes());
   EXPECT_FALSE(kept.ReachBackTo(100));
   for (std::int64_t revision = 2; revision <= 6; ++revision) {
     kept.Add(SmallBatch(revision));

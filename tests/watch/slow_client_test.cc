@@ -301,8 +301,8 @@ class SmallBoundsTest : public SlowClientTest {
                                      .bytes = 600,
                                      .stream_bytes = 300},
                         .inbox_batches = 3,
-                        .inbox_bytes = 1'000,
-                        .recent_bytes = 300}) {}
+                        .inbox_bytes = 2'000,
+                        .recent_bytes = 1'500}) {}
 };
 
 TEST_F(SmallBoundsTest, ManyWatchersAreCaughtUpInSmallRounds) {

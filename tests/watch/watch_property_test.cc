@@ -98,10 +98,13 @@ class Fuzzer : public WatchHarness {
     options.catch_up = {.join_revisions = static_cast<std::int64_t>(rng.Below(30)),
                         .jobs = 1 + rng.Below(6),
                         .records = 1 + rng.Below(40),
+                        .read_bytes = 1 + rng.Below(2'000),
                         .bytes = 1 + rng.Below(600),
-                        .stream_bytes = 1 + rng.Below(300)};
+                        .stream_bytes = 1 + rng.Below(300),
+                        .untaken_bytes = 1 + rng.Below(1'000)};
     options.inbox_batches = 1 + rng.Below(10);
-    options.recent_bytes = rng.Below(600);
+    options.recent_bytes = rng.Below(3'000);
+    options.previous_bytes = 1 + rng.Below(600);
     options.progress_interval = std::chrono::seconds(1);
     options.silence = std::chrono::milliseconds(rng.Below(2'000));
     return options;
