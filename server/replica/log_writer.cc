@@ -9,6 +9,7 @@
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "datadir/snapshot_files.h"
+#include "raft/log.h"
 
 namespace kvorum::server {
 namespace {
@@ -99,38 +100,58 @@ void LogWriter::WaitForSpace(const Error& error) {
   });
 }
 
-// Neighbours are joined as long as their indexes are consecutive; a write that replaces entries
-// stays separate, and a received snapshot comes between the entries before and after it.
+// Neighbours are joined as long as their indexes are consecutive, up to a part's size; a write that
+// replaces entries stays separate, and a received snapshot comes between the entries before and
+// after it.
 Result<void> LogWriter::AppendAll(std::vector<Write>& writes) {
-  std::vector<raft::Entry> entries;
-  const raft::HardState* state = nullptr;
-  std::size_t begin = 0;
-  const auto append_up_to = [&](std::size_t end) -> Result<void> {
-    if (!entries.empty() || state != nullptr) {
-      KV_RETURN_IF_ERROR(Sync());  // the writes of an earlier part
-      const ObservedTime time(times_.write, wal_.clock());
-      KV_RETURN_IF_ERROR(writer_->Append(entries, state));
-    }
-    // Entries already in the log are not written again when the next part meets a full disk.
-    for (Write& done : std::span(writes).subspan(begin, end - begin)) {
-      done.entries.clear();
-      done.hard_state.reset();
-    }
-    begin = end;
-    entries.clear();
-    state = nullptr;
-    return {};
-  };
+  Part part;
   for (std::size_t i = 0; i < writes.size(); ++i) {
     Write& write = writes[i];
-    const bool follows = entries.empty() || write.entries.empty() ||
-                         write.entries.front().index == entries.back().index + 1;
-    if (!follows || write.snapshot != nullptr) KV_RETURN_IF_ERROR(append_up_to(i));
+    const bool follows = part.entries.empty() || write.entries.empty() ||
+                         write.entries.front().index == part.entries.back().index + 1;
+    if (!follows || write.snapshot != nullptr) KV_RETURN_IF_ERROR(AppendPart(part, writes, i, 0));
     if (write.snapshot != nullptr) KV_RETURN_IF_ERROR(SaveReceived(write));
-    std::ranges::copy(write.entries, std::back_inserter(entries));
-    if (write.hard_state.has_value()) state = &*write.hard_state;
+    for (std::size_t taken = 0; taken < write.entries.size();) {
+      const std::size_t bytes = raft::SizeBytes(write.entries[taken]);
+      if (part.bytes > 0 && part.bytes + bytes > options_.part_bytes) {
+        if (taken > 0 && write.hard_state.has_value()) {
+          // An entry's term is never newer than the log's; the commit index comes with the rest.
+          const raft::Index commit =
+              part.state.has_value() ? part.state->commit : writer_->hard_state().commit;
+          part.state = *write.hard_state;
+          part.state->commit = commit;
+        }
+        KV_RETURN_IF_ERROR(AppendPart(part, writes, i, std::exchange(taken, 0)));
+        continue;
+      }
+      part.entries.push_back(write.entries[taken++]);
+      part.bytes += bytes;
+    }
+    if (write.hard_state.has_value()) part.state = write.hard_state;
   }
-  return append_up_to(writes.size());
+  return AppendPart(part, writes, writes.size(), 0);
+}
+
+// With it the writes before `end` are in the log, and `entries` of the one there: they are not
+// written again when the next part meets a full disk.
+Result<void> LogWriter::AppendPart(Part& part, std::vector<Write>& writes, std::size_t end,
+                                   std::size_t entries) {
+  if (!part.entries.empty() || part.state.has_value()) {
+    KV_RETURN_IF_ERROR(Sync());  // the writes of an earlier part
+    const ObservedTime time(times_.write, wal_.clock());
+    KV_RETURN_IF_ERROR(
+        writer_->Append(part.entries, part.state.has_value() ? &*part.state : nullptr));
+  }
+  for (Write& done : std::span(writes).subspan(part.begin, end - part.begin)) {
+    done.entries.clear();
+    done.hard_state.reset();
+  }
+  if (entries > 0) {
+    auto& rest = writes[end].entries;
+    rest.erase(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(entries));
+  }
+  part = {.begin = end};
+  return {};
 }
 
 // In this order: a marker in the log is trusted, so its file must be there before it; and the

@@ -1,7 +1,8 @@
 // Writes Raft's output to the log: everything queued when the disk is free goes out as one write
-// and one sync (group commit), then Raft is told. If it takes more than one write, each is synced
-// before the next: damage in an earlier one can then always be told from a torn write
-// (wal/format.h, PROMISE).
+// and one sync (group commit), then Raft is told. If it takes more than one write, for their size
+// or their order, each is synced before the next: damage in an earlier one can then always be told
+// from a torn write (wal/format.h, PROMISE). So neither the writer's memory nor a segment grows
+// with what has been queued.
 //
 // Push and SaveSnapshot belong to the raft executor; the work runs on the wal executor. A failed
 // write or sync ends the replica through on_fatal, since acknowledged entries must not depend on
@@ -33,6 +34,8 @@ class LogWriter {
     std::size_t max_wals = 5;
     std::size_t max_snapshots = 5;
     bool unsafe_no_fsync = false;
+    // The bound of one write, but at least one entry.
+    std::size_t part_bytes = std::size_t{8} << 20;
   };
   struct Hooks {
     // Called on the wal executor.
@@ -80,6 +83,14 @@ class LogWriter {
   void WatchSpace();
 
  private:
+  // One write to the log: entries of the writes from `begin` on, and the last hard state.
+  struct Part {
+    std::size_t begin = 0;
+    std::vector<raft::Entry> entries = {};
+    std::size_t bytes = 0;
+    std::optional<raft::HardState> state = {};
+  };
+
   void Drain();
   void RetrySpaceLater();
   void TakeQueue();
@@ -90,6 +101,8 @@ class LogWriter {
   // Returns false if the disk is full and the writes were put back.
   bool WriteAll(std::vector<Write>& writes);
   Result<void> AppendAll(std::vector<Write>& writes);
+  Result<void> AppendPart(Part& part, std::vector<Write>& writes, std::size_t end,
+                          std::size_t entries);
   Result<void> Sync();
   void OnSync(Duration took);
   Result<void> SaveReceived(Write& write);

@@ -24,6 +24,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr std::uint64_t kSegmentBytes = 16'384;
+constexpr std::size_t kPartBytes = 12'000;
 constexpr const char* kLogDir = "/data/wal";
 
 class LogWriterTest : public ::testing::Test {
@@ -37,7 +38,8 @@ class LogWriterTest : public ::testing::Test {
     auto writer = wal::Create(fs_, kLogDir, {.node_id = 1, .cluster_id = 2}, options);
     EXPECT_TRUE(writer.has_value());
     log_ = std::make_unique<LogWriter>(
-        fs_, *std::move(writer), executor_, LogWriter::Options{.snap_dir = "/data/snap"},
+        fs_, *std::move(writer), executor_,
+        LogWriter::Options{.snap_dir = "/data/snap", .part_bytes = kPartBytes},
         LogWriter::Hooks{
             .on_persisted = [this](std::uint64_t number) { persisted_.push_back(number); },
             .on_snapshot_durable =
@@ -70,6 +72,26 @@ class LogWriterTest : public ::testing::Test {
     write.snapshot = std::make_shared<const raft::Snapshot>(
         raft::Snapshot{.metadata = Metadata(snapshot_index)});
     log_->Push(std::move(write));
+  }
+  // One Ready of a new term.
+  LogWriter::Write ManyInOne(int count, std::size_t size_bytes) {
+    LogWriter::Write all = Next(size_bytes);
+    for (int i = 1; i < count; ++i) {
+      LogWriter::Write next = Next(size_bytes);
+      all.entries.push_back(next.entries[0]);
+      all.ready_number = next.ready_number;
+    }
+    for (raft::Entry& entry : all.entries) entry.term = 7;
+    all.hard_state = raft::HardState{.term = 7, .vote = 1, .commit = index_};
+    return all;
+  }
+  void ExpectSmallSegments() {
+    const std::vector<std::string> names = fs_.List(kLogDir).value();
+    for (const std::string& name : names) {
+      if (!name.ends_with(".wal")) continue;
+      const auto bytes = ReadWholeFile(fs_, std::string(kLogDir) + "/" + name, 1 << 30);
+      EXPECT_LE(bytes->size(), kSegmentBytes) << name;
+    }
   }
   static raft::SnapshotMetadata Metadata(raft::Index index) {
     return {.conf_state = {.voters = {1}}, .index = index, .term = 1};
@@ -130,6 +152,51 @@ TEST_F(LogWriterTest, WhatIsQueuedWhenTheDiskIsFreeGoesOutAsOneWriteAndOneSync) 
   EXPECT_EQ(fs_.operations(), before + 2);
   EXPECT_THAT(persisted_, ElementsAre(1, 11)) << "told once for all";
   EXPECT_EQ(ReadBack()->entries.size(), 11U);
+}
+
+// Neither the segment nor the memory for its frames grows with what was queued while the disk was
+// stuck.
+TEST_F(LogWriterTest, WhatExceedsAPartIsWrittenInSeveral) {
+  for (int i = 0; i < 40; ++i) Push(1'000);
+  RunDue();
+  EXPECT_THAT(persisted_, ElementsAre(40));
+  ExpectSmallSegments();
+  const auto contents = ReadBack();
+  ASSERT_TRUE(contents.has_value()) << contents.error().message;
+  EXPECT_EQ(contents->entries.size(), 40U);
+  EXPECT_EQ(contents->hard_state.commit, 40U);
+}
+
+TEST_F(LogWriterTest, OneReadyIsDividedToo) {
+  log_->Push(ManyInOne(40, 1'000));
+  RunDue();
+  EXPECT_THAT(persisted_, ElementsAre(40));
+  ExpectSmallSegments();
+  const auto contents = ReadBack();
+  ASSERT_TRUE(contents.has_value()) << contents.error().message;
+  EXPECT_EQ(contents->entries.size(), 40U);
+  EXPECT_EQ(contents->hard_state, (raft::HardState{.term = 7, .vote = 1, .commit = 40}));
+}
+
+TEST_F(LogWriterTest, APartOfAReadyStandsByItself) {
+  log_->Push(ManyInOne(40, 1'000));
+  fs_.SetCapacity(20'000);  // for the segment that is open, and what is little beside it
+  RunDue();
+  EXPECT_THAT(persisted_, IsEmpty());
+  EXPECT_THAT(fatal_, IsEmpty());
+  const auto read = wal::Read(fs_, kLogDir, {});
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_GT(read->entries.size(), 5U);
+  EXPECT_LT(read->entries.size(), 40U);
+  EXPECT_EQ(read->hard_state, (raft::HardState{.term = 7, .vote = 1, .commit = 0}))
+      << "with the term of its entries, and no commit index beyond them";
+  fs_.SetCapacity(std::nullopt);
+  Wait(std::chrono::seconds(1));
+  EXPECT_THAT(persisted_, ElementsAre(40));
+  const auto contents = ReadBack();
+  ASSERT_TRUE(contents.has_value()) << contents.error().message;
+  ASSERT_EQ(contents->entries.size(), 40U);
+  for (std::size_t i = 0; i < 40; ++i) EXPECT_EQ(contents->entries[i].index, i + 1);
 }
 
 // Raft gives it out with each batch: a separate sync would be one too many.
