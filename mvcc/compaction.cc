@@ -44,18 +44,13 @@ std::size_t CompactionOptions::BatchLimit(std::int64_t revisions) const {
 }
 
 struct Compactor::Job {
-  Job(std::int64_t r, std::int64_t p, bool store, const CompactionOptions& options)
-      : revision(r),
-        previous(p),
-        store_hash(store),
-        batch_limit(options.BatchLimit(revision - std::max<std::int64_t>(previous, 0))),
-        batch_bytes(options.batch_bytes) {}
+  Job(std::int64_t r, std::int64_t p, bool store) : revision(r), previous(p), store_hash(store) {}
 
-  const std::int64_t revision;
+  std::int64_t revision;        // grows until its start
   const std::int64_t previous;  // the previous compaction
   const bool store_hash;
-  const std::size_t batch_limit;
-  const std::size_t batch_bytes;
+  std::size_t batch_limit = 0;  // from its start on
+  std::size_t batch_bytes = 0;
   std::atomic<bool> abandoned = false;
   std::shared_ptr<StoreState> state;  // from its start on
   bool published = false;
@@ -77,8 +72,13 @@ Compactor::~Compactor() = default;
 
 void Compactor::Schedule(std::int64_t revision, std::int64_t previous, bool store_hash,
                          Callback on_finished) {
-  jobs_.push_back(
-      std::make_shared<Job>(revision, previous, store_hash, store_.options_.compaction));
+  const std::size_t started = running_ ? 1 : 0;
+  if (jobs_.size() > started) {
+    jobs_.back()->revision = revision;
+    jobs_.back()->published = false;
+  } else {
+    jobs_.push_back(std::make_shared<Job>(revision, previous, store_hash));
+  }
   if (on_finished) jobs_.back()->waiters.push_back(std::move(on_finished));
 }
 
@@ -113,6 +113,9 @@ void Compactor::StartNext() {
   if (running_ || jobs_.empty() || !jobs_.front()->published) return;
   running_ = true;
   const std::shared_ptr<Job>& job = jobs_.front();
+  const CompactionOptions& options = store_.options_.compaction;
+  job->batch_limit = options.BatchLimit(job->revision - std::max<std::int64_t>(job->previous, 0));
+  job->batch_bytes = options.batch_bytes;
   job->state = store_.state_;
   job->for_pass = store_.history_sum_.CompactionBegins(job->revision);
   job->started = store_.executors_.apply.clock().Now();

@@ -1,6 +1,8 @@
 // Drops history: of each key, all revisions up to the compacted one except the newest.
 //
-// One compaction runs at a time, others wait in order. Each goes through these steps:
+// One compaction runs at a time, and one may wait: what it drops includes what any of those before
+// would drop, so that one which is scheduled meanwhile moves it to a later revision. Each goes
+// through these steps:
 //   1. apply: the mark scheduledCompactRev is published, reads below are refused;
 //   2. apply: the index drops revisions, a bounded step per task;
 //   3. backend: once everything up to the revision is durable, batches of records are examined and
@@ -53,7 +55,8 @@ class Compactor {
 
   bool idle() const { return jobs_.empty(); }
   // Queues a compaction, started by the next call of OnPublished. Its hash is stored if the
-  // previous one had finished, so that it covers everything since.
+  // previous one had finished, so that it covers everything since. `revision` is above those that
+  // were scheduled before.
   void Schedule(std::int64_t revision, std::int64_t previous, bool store_hash,
                 Callback on_finished);
   // Calls back when all compactions queued now have finished.

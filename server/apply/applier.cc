@@ -202,13 +202,16 @@ Applier::Answer Applier::Execute(EntryKind<RequestKind::kTxn>, const CommittedRe
 Applier::Answer Applier::Execute(EntryKind<RequestKind::kCompaction>, const CommittedRequest& entry,
                                  const CompactionRequest& request) {
   auto answer = std::make_shared<Answer>(CompactionResult{.revision = store_.working_revision()});
-  const auto compacted = store_.Compact(request.revision, [this, id = entry.id, term = entry.term,
-                                                           answer, physical = request.physical] {
-    if (!physical) return;
-    for (auto& waiter : waiters_.Take({id})) {
-      if (waiter != nullptr) waiter->Applied({.term = term, .value = std::move(*answer)});
-    }
-  });
+  // Only those who wait here are kept until it has finished: entries may be without number.
+  std::move_only_function<void()> on_finished;
+  if (request.physical && waiters_.Waits(entry.id)) {
+    on_finished = [this, id = entry.id, term = entry.term, answer] {
+      for (auto& waiter : waiters_.Take({id})) {
+        if (waiter != nullptr) waiter->Applied({.term = term, .value = std::move(*answer)});
+      }
+    };
+  }
+  const auto compacted = store_.Compact(request.revision, std::move(on_finished));
   if (!compacted.has_value()) *answer = std::unexpected(compacted.error());
   is_answered_later_ =
       request.physical && (compacted.has_value() || compacted.error() == kErrCompacted);

@@ -146,6 +146,29 @@ TEST_F(CompactionTest, RunsOneAfterTheOther) {
   EXPECT_THAT(Records(), ElementsAre("10.0", "11.0"));
 }
 
+// However many are asked for while one runs, they are one more.
+TEST_F(CompactionTest, OneRunsAndOneWaits) {
+  for (int i = 0; i < 100; ++i) Put("a", std::to_string(i));
+  const auto compactions = [&] {
+    const auto counts = store->metrics().compaction.values().counts;
+    return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  };
+  const auto before = compactions();
+  for (std::int64_t at = 2; at <= 100; ++at) {
+    Compact(at);
+    store->CheckInvariants();
+  }
+  EXPECT_TRUE(FailsWith(TryRange(GetAt(99, "a")), kErrCompacted));
+  Settle();
+  EXPECT_EQ(compactions() - before, 2U);
+  EXPECT_EQ(compactions_finished, 99);
+  EXPECT_THAT(Records(), ElementsAre("100.0", "101.0"));
+  Reopen();
+  Settle();
+  EXPECT_EQ(store->compact_revision(), 100);
+  EXPECT_EQ(compactions(), 0U) << "nothing was left to be resumed";
+}
+
 TEST_F(CompactionTest, WorksInBatchesWithWritesInBetween) {
   options.compaction.batch_limit = 7;
   options.compaction.index_step = 5;
