@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <ranges>
+#include <unordered_set>
 #include <utility>
 
 #include "base/check.h"
@@ -120,7 +122,20 @@ bool Lessor::IsCheckpointed(const Lease& lease) const {
 
 void Lessor::ScheduleCheckpoint(const Lease& lease, TimePoint now) {
   if (!IsCheckpointed(lease)) return;
+  constexpr std::size_t kFew = 1'024;
+  if (checkpoints_.size() > 2 * table_.size() + kFew) ForgetGoneCheckpoints();
   checkpoints_.push_back({.when = now + options_.checkpoint_interval, .id = lease.record.id});
+}
+
+// Leases that come and go within an interval would leave as many entries as there were. Of each
+// lease the last one stays; those before it are of leases that had its id.
+void Lessor::ForgetGoneCheckpoints() {
+  std::unordered_set<LeaseId> seen;
+  std::deque<DueCheckpoint> kept;
+  for (const DueCheckpoint& due : std::views::reverse(checkpoints_)) {
+    if (table_.Find(due.id) != nullptr && seen.insert(due.id).second) kept.push_front(due);
+  }
+  checkpoints_ = std::move(kept);
 }
 
 std::vector<LeaseRecord> Lessor::TakeCheckpoints(TimePoint now, std::size_t limit) {

@@ -96,6 +96,8 @@ class Lessor {
   // Its revocation failed: it is returned again from `when` on.
   void RetryExpired(LeaseId id, TimePoint when);
 
+  // Checkpoints to come, those of leases that are gone included: hardly more than twice the leases.
+  std::size_t scheduled_checkpoints() const { return checkpoints_.size(); }
   // The time left of leases without a checkpoint for an interval. At most `limit`.
   std::vector<LeaseRecord> TakeCheckpoints(TimePoint now, std::size_t limit);
   // The lease's last checkpoint that was not removed, as a number; 0: none. To remove it, the
@@ -132,6 +134,7 @@ class Lessor {
   };
   bool IsCheckpointed(const Lease& lease) const;
   void ScheduleCheckpoint(const Lease& lease, TimePoint now);
+  void ForgetGoneCheckpoints();
 
   const Options options_;
   LeaseTable table_;

@@ -44,6 +44,18 @@ class CheckpointTest : public LessorTest {
 
 using Renewal = Lessor::Renewal;
 
+TEST_F(CheckpointTest, LeasesThatComeAndGoLeaveNoTrace) {
+  Grant(1, 10'000);
+  for (LeaseId id = 2; id < 20'000; ++id) {
+    Grant(id, 10'000);
+    lessor_.Revoke(id);
+  }
+  EXPECT_LT(lessor_.scheduled_checkpoints(), 1'100U);
+  Grant(20'000, 10'000);
+  Advance(minutes(5));
+  EXPECT_THAT(lessor_.TakeCheckpoints(now_, 10), SizeIs(2)) << "of the two that are left";
+}
+
 TEST_F(LessorTest, AGrantIsAtLeastTheMinimum) {
   for (const std::int64_t ttl_s : {std::int64_t{1}, std::int64_t{0}, std::int64_t{-7},
                                    std::numeric_limits<std::int64_t>::min()}) {
