@@ -38,7 +38,8 @@ LINES = (
     ("range of all keys", "range /s", "/s", 0, None),
     ("page of the working set", "page, working set /s", "/s", 0, True),
     ("page of all keys", "page /s", "/s", 0, None),
-    ("compaction: records examined", "compaction records /s", "/s", 0, True),
+    # No goal: of the small one's records half are dropped, of the large one's a hundredth.
+    ("compaction: records examined", "compaction records /s", "/s", 0, None),
     ("defragmentation: file read", "defragmentation MB/s", "MB/s", 0, True),
     ("snapshot: sent", "snapshot MB/s", "MB/s", 0, True),
     ("anonymous memory a key, loaded", "bytes a key", "B", 1, None),
