@@ -110,9 +110,9 @@ class PartitionTest(history.HistoryCase):
         self.finish(least=400)
 
     def test_who_has_no_leader_says_so_within_two_election_timeouts(self):
-        """Long ones, so that what the machine is late by does not count: three take as long again as two are allowed."""
-        election_timeout = 2
-        self.begin(cluster.Cluster(3, ["--heartbeat-interval", "100", "--election-timeout", "2000"],
+        """Long ones, so that a second that the machine and the clients may be late by is little of them."""
+        election_timeout, late_s = 5, 1
+        self.begin(cluster.Cluster(3, ["--heartbeat-interval", "100", "--election-timeout", "5000"],
                                    network=self.network))
         self.members.leader()
         told = {}
@@ -172,8 +172,10 @@ class PartitionTest(history.HistoryCase):
             thread.join()
         self.over.set()
         self.assertEqual(len(told), 9, told)
-        late = {what: round(when - cut, 2) for what, when in told.items() if when - cut > 3 * election_timeout}
-        self.assertEqual(late, {}, f"seconds after the cut; all: {told}, cut at {cut}")
+        after = {what: round(when - cut, 2) for what, when in told.items()}
+        print(f"seconds after the cut: {after}", flush=True)
+        late = {what: when for what, when in after.items() if when > 2 * election_timeout + late_s}
+        self.assertEqual(late, {})
         self.network.heal()
         self.members.leader()
         self.members.check_logs()

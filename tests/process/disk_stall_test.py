@@ -1,5 +1,6 @@
-"""A leader's disk that stalls: writes go on through another leader long before it wakes up, and nothing that was
-acknowledged is lost (docs/architecture.md, failures). faulty_calls.cc is preloaded.
+"""A leader's disk that stalls: another member leads within three election time-outs, long before it wakes up, writes go
+on through that one, and nothing that was acknowledged is lost (docs/architecture.md, failures). faulty_calls.cc is
+preloaded.
 
 (The stall lasts ten seconds, and this test as long.)
 """
@@ -14,6 +15,7 @@ import history
 
 PRELOADED = os.path.join(os.environ["KVORUM_BIN_DIR"], "libkvorum_faulty_calls.so")
 STALL_SECONDS = 10
+ELECTION_TIMEOUT_SECONDS = 1
 
 
 class DiskStallTest(history.HistoryCase):
@@ -36,9 +38,8 @@ class DiskStallTest(history.HistoryCase):
         took = time.monotonic() - began
         self.assertIsNot(leader, stalled)
         self.history.wait_more(100)
-        # Election time-outs are of one second: three are allowed, and a loaded machine is slower.
         print(f"another member led {took:.2f} s after the disk had stalled", flush=True)
-        self.assertLess(took, STALL_SECONDS)
+        self.assertLess(took, 3 * ELECTION_TIMEOUT_SECONDS)
         time.sleep(max(0.0, began + STALL_SECONDS - time.monotonic()))
         self.history.wait_more(100)
         stalled.stall.unlink()
