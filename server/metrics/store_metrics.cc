@@ -35,8 +35,8 @@ void AddCountRows(MetricsRegistry& registry, const MetricSources& of) {
                  [store] { return store().SizeBytes(); });
   registry.Gauge("etcd_mvcc_db_total_size_in_use_in_bytes", "The part of it that is in use.",
                  [store] { return store().SizeInUseBytes(); });
-  registry.Zero("etcd_mvcc_db_open_read_transactions", kGauge, "Readers of the database.",
-                "readers are counted per environment inside of LMDB only");
+  registry.Gauge("etcd_mvcc_db_open_read_transactions", "Readers of the database.",
+                 [&of] { return of.database_readers->load(); });
   registry.Histogram("etcd_mvcc_hash_duration_seconds", "Time of hashing all of the database.",
                      [store]() -> const Histogram& { return store().metrics().hash; });
   registry.Histogram("etcd_mvcc_hash_rev_duration_seconds", "Time of hashing up to a revision.",

@@ -1,6 +1,7 @@
 // The metrics that the tables name, beside those of the API level and those of the manual.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
 #include <map>
 #include <set>
@@ -79,6 +80,17 @@ TEST_F(MetricsTableTest, IsTheManuals) {
     listed.erase(std::string(name));
   }
   EXPECT_EQ(listed.size(), 0u) << listed.begin()->first;
+}
+
+TEST_F(MetricsTableTest, OpenReadTransactionsAreTheReadersOfTheDatabase) {
+  const std::atomic<unsigned> readers{3};
+  sources_.database_readers = &readers;
+  const auto& row = registry_.rows().at("etcd_mvcc_db_open_read_transactions");
+  Samples samples("readers", row.labels);
+  row.collect(samples);
+  std::string text;
+  samples.Write(row.type, "Help.", text);
+  EXPECT_EQ(text, "# HELP readers Help.\n# TYPE readers gauge\nreaders 3\n");
 }
 
 // Every row names the queues that show it, or says why none does; every queue has a row.
