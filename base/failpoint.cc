@@ -11,7 +11,8 @@ constinit Control* installed_control = nullptr;
 
 }  // namespace
 
-Point::Point(const char* name) : name_(name), before_(std::exchange(last_point, this)) {}
+Point::Point(const char* name, Kind kind)
+    : name_(name), kind_(kind), before_(std::exchange(last_point, this)) {}
 
 std::optional<std::string> Point::EvaluateArmed() const {
   return installed_control == nullptr ? std::nullopt : installed_control->Act(*this);

@@ -31,9 +31,12 @@ namespace kvorum::failpoint {
 // before it ends.
 class Point {
  public:
-  explicit Point(const char* name);
+  enum class Kind : bool { kPasses, kReturns };
+  Point(const char* name, Kind kind);
 
   const char* name() const { return name_; }
+  // True if the code does something with the text of a return(text).
+  bool returns() const { return kind_ == Kind::kReturns; }
   // The point that was created before this one, nullptr at the first.
   Point* before() const { return before_; }
 
@@ -52,6 +55,7 @@ class Point {
   std::optional<std::string> EvaluateArmed() const;
 
   const char* const name_;
+  const Kind kind_;
   Point* const before_;
   std::atomic<bool> armed_ = false;
 };
@@ -62,7 +66,10 @@ struct Name {
   consteval Name(const char (&literal)[kSize]) { std::copy_n(literal, kSize, text); }
 };
 template <Name kName>
-inline Point kPoint{kName.text};
+inline Point kPoint{kName.text, Point::Kind::kPasses};
+// A name is of one kind: the control has one point of each name.
+template <Name kName>
+inline Point kReturningPoint{kName.text, Point::Kind::kReturns};
 
 // Sets points and acts at those that are set: base/failpoint_control.cc, where it is linked.
 class Control {
@@ -88,8 +95,8 @@ Point* LastPoint();
 
 #define KV_FAILPOINT(name) static_cast<void>(::kvorum::failpoint::kPoint<name>.Evaluate())
 #define KV_FAILPOINT_ARMED(name) ::kvorum::failpoint::kPoint<name>.IsArmed()
-#define KV_FAILPOINT_RETURN(name, value)                \
-  if (const std::optional<std::string> kv_failpoint =   \
-          ::kvorum::failpoint::kPoint<name>.Evaluate(); \
-      kv_failpoint.has_value())                         \
+#define KV_FAILPOINT_RETURN(name, value)                         \
+  if (const std::optional<std::string> kv_failpoint =            \
+          ::kvorum::failpoint::kReturningPoint<name>.Evaluate(); \
+      kv_failpoint.has_value())                                  \
     if (const std::string& value = *kv_failpoint; true) /* NOLINT(bugprone-macro-parentheses) */

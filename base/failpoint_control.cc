@@ -1,5 +1,6 @@
 #include "base/failpoint_control.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/check.h"
 #include "base/failpoint.h"
 #include "base/failpoint_term.h"
 #include "base/logging.h"
@@ -20,66 +22,19 @@ namespace {
 // A name's term and the number of times it acted.
 struct State {
   std::string name;
-  Point* point = nullptr;  // none if the code has no such point
-  std::mutex mutex;        // guards what follows; never held while the point acts
+  Point* point = nullptr;
+  std::mutex mutex;  // guards what follows; never held while the point acts
   std::string text;
   Term term;
   std::uint64_t count = 0;
 };
 
-// Names that fault-injection tools set, whether or not the code has such a point (spec). Points
-// with other names register themselves.
-constexpr const char* kToolNames[] = {
-    "raftBeforeSave",
-    "raftAfterSave",
-    "raftBeforeLeaderSend",
-    "raftBeforeFollowerSend",
-    "raftBeforeSaveSnap",
-    "raftAfterSaveSnap",
-    "raftBeforeApplySnap",
-    "raftAfterApplySnap",
-    "raftAfterWALRelease",
-    "raftBeforeAdvance",
-    "raftDropHeartbeat",
-    "walBeforeSync",
-    "walAfterSync",
-    "applyBeforeOpenSnapshot",
-    "applyAfterOpenSnapshot",
-    "beforeApplyOneConfChange",
-    "beforeApplyOneEntryNormal",
-    "beforeCommit",
-    "afterCommit",
-    "beforeStartDBTxn",
-    "afterStartDBTxn",
-    "beforeWritebackBuf",
-    "afterWritebackBuf",
-    "commitBeforePreCommitHook",
-    "commitAfterPreCommitHook",
-    "defragBeforeCopy",
-    "defragBeforeRename",
-    "defragOpenFileError",
-    "defragdbFail",
-    "compactBeforeCommitBatch",
-    "compactAfterCommitBatch",
-    "compactBeforeCommitScheduledCompact",
-    "compactAfterCommitScheduledCompact",
-    "compactBeforeSetFinishedCompact",
-    "compactAfterSetFinishedCompact",
-    "compactAfterAcquiredBatchTxLock",
-    "beforeSendWatchResponse",
-    "beforeCheckpointInLeaseRenew",
-    "beforePublishing",
-    "afterIsMemberExist",
-    "beforeRangeStreamChunk",
-};
-
-// All names, which are fixed once main() has begun.
+// The points of the program, which are fixed once main() has begun. A name that no code passes is
+// unknown: a tool that sets it learns that nothing will happen.
 class Registry {
  public:
   Registry() {
-    for (const char* name : kToolNames) Add(name);
-    for (Point* point = LastPoint(); point != nullptr; point = point->before())
-      Add(point->name()).point = point;
+    for (Point* point = LastPoint(); point != nullptr; point = point->before()) Add(*point);
   }
 
   Result<State*> Find(std::string_view name) {
@@ -97,13 +52,12 @@ class Registry {
   }
 
  private:
-  State& Add(const std::string& name) {
-    std::unique_ptr<State>& state = states_[name];
-    if (state == nullptr) {
-      state = std::make_unique<State>();
-      state->name = name;
-    }
-    return *state;
+  void Add(Point& point) {
+    std::unique_ptr<State>& state = states_[point.name()];
+    KV_CHECK(state == nullptr, "a failpoint's name stands for two points");
+    state = std::make_unique<State>();
+    state->name = point.name();
+    state->point = &point;
   }
 
   std::map<std::string, std::unique_ptr<State>, std::less<>> states_;
@@ -142,7 +96,18 @@ void SetState(State& state, std::string_view text, Term term) {
   state.text = text;
   state.term = std::move(term);
   state.count = 0;
-  if (state.point != nullptr) state.point->Arm(!state.term.empty());
+  state.point->Arm(!state.term.empty());
+}
+
+// The term, if the point can act as it says.
+Result<Term> TermFor(const State& state, std::string_view text) {
+  KV_TRY(Term term, ParseTerm(text));
+  const auto returns = [](const Part& part) { return part.action == Action::kReturn; };
+  if (!state.point->returns() && std::ranges::any_of(term, returns)) {
+    return Fail(Code::kInvalidArgument,
+                "failpoint \"" + state.name + "\" has nothing that return could change");
+  }
+  return term;
 }
 
 Rng& ThreadRng() {
@@ -215,7 +180,7 @@ AnswerPending::~AnswerPending() {
 
 Result<void> Set(std::string_view name, std::string_view term) {
   KV_TRY(State * state, TheRegistry().Find(name));
-  KV_TRY(Term parsed, ParseTerm(term));
+  KV_TRY(Term parsed, TermFor(*state, term));
   SetState(*state, term, std::move(parsed));
   return {};
 }
@@ -243,7 +208,7 @@ Result<void> SetAll(std::string_view assignments) {
     }
     KV_TRY(State * state, TheRegistry().Find(one.substr(0, equals)));
     const std::string_view text = one.substr(equals + 1);
-    KV_TRY(Term term, ParseTerm(text));
+    KV_TRY(Term term, TermFor(*state, text));
     parsed.push_back({state, text, std::move(term)});
   }
   for (Assignment& assignment : parsed) {

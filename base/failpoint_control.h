@@ -2,10 +2,9 @@
 // environment or over HTTP. The library kvorum_failpoint_control, which no release links: tests and
 // the program kvorum-failpoints do.
 //
-// All names of points in the program are known before the points are first reached, and also those
-// that the tools expect even if the code has no such point. A term is a chain `a->b`: the first
-// part whose modifiers allow it acts. Modifiers: `25.0%`, `3*`. Actions: off, return, return(v),
-// sleep(ms), sleep("1s"), panic, print.
+// All points of the program are known before they are first reached, and no other names. A term is
+// a chain `a->b`: the first part whose modifiers allow it acts. Modifiers: `25.0%`, `3*`. Actions:
+// off, return, return(v), sleep(ms), sleep("1s"), panic, print.
 //
 // Thread-safe.
 #pragma once
@@ -21,7 +20,8 @@
 
 namespace kvorum::failpoint {
 
-// kNotFound for an unknown name, kInvalidArgument for a bad term.
+// kNotFound for an unknown name, kInvalidArgument for a bad term, and for one with `return` at a
+// point that has nothing to return.
 Result<void> Set(std::string_view name, std::string_view term);
 // "a=term;b=term": sets all of them or, if one is wrong, none.
 Result<void> SetAll(std::string_view assignments);

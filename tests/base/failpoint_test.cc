@@ -139,16 +139,25 @@ TEST_F(FailpointTest, ReturnsWhatItIsSetTo) {
   EXPECT_EQ(Count("testReturn").value(), 0u);
 }
 
-TEST_F(FailpointTest, ListsTheNamesThatToolsExpect) {
+// A name that no code passes would be set in vain. This program has these two.
+TEST_F(FailpointTest, ListsThePointsOfTheProgramAndNoOtherNames) {
   std::vector<std::string> names;
   for (const auto& [name, term] : List()) {
     names.push_back(name);
     EXPECT_EQ(term, "");
   }
-  EXPECT_THAT(names, testing::IsSupersetOf({"raftBeforeSave", "walAfterSync", "beforeCommit",
-                                            "compactBeforeCommitBatch", "beforeRangeStreamChunk",
-                                            "testReturn"}));
-  EXPECT_TRUE(std::ranges::is_sorted(names));
+  EXPECT_THAT(names, testing::ElementsAre("testNeverReached", "testReturn"));
+}
+
+TEST_F(FailpointTest, APointWithoutAnErrorRefusesToReturn) {
+  for (const char* term : {"return", "return(\"x\")", "1*sleep(1)->50.0%return(1)"}) {
+    const Result<void> set = Set("testNeverReached", term);
+    ASSERT_FALSE(set.has_value()) << term;
+    EXPECT_EQ(set.error().code, Code::kInvalidArgument);
+    EXPECT_FALSE(SetAll("testReturn=print;testNeverReached=" + std::string(term)).has_value());
+    EXPECT_EQ(Get("testReturn").value(), "") << "none of them";
+  }
+  EXPECT_EQ(Get("testNeverReached").value(), "");
 }
 
 TEST_F(FailpointTest, RefusesUnknownNamesAndBadTerms) {
@@ -159,10 +168,10 @@ TEST_F(FailpointTest, RefusesUnknownNamesAndBadTerms) {
 }
 
 TEST_F(FailpointTest, SeveralAreSetAllOrNone) {
-  EXPECT_TRUE(SetAll("testReturn=return(\"a;b=c\");walBeforeSync=sleep(1);").has_value());
+  EXPECT_TRUE(SetAll("testReturn=return(\"a;b=c\");testNeverReached=sleep(1);").has_value());
   EXPECT_EQ(ReachPoint(), "a;b=c");
-  EXPECT_EQ(Get("walBeforeSync").value(), "sleep(1)");
-  EXPECT_FALSE(SetAll("testReturn=return(x);walBeforeSync=bad").has_value());
+  EXPECT_EQ(Get("testNeverReached").value(), "sleep(1)");
+  EXPECT_FALSE(SetAll("testReturn=return(x);testNeverReached=bad").has_value());
   EXPECT_FALSE(SetAll("testReturn=return(x);noSuchPoint=off").has_value());
   EXPECT_FALSE(SetAll("testReturn").has_value());
   EXPECT_EQ(ReachPoint(), "a;b=c");
@@ -221,12 +230,12 @@ TEST_F(FailpointHttpTest, SetsListsCountsAndClears) {
   EXPECT_THAT(Ask("PUT", "/testReturn", "2*return(\"hi\")"), StartsWith("HTTP/1.1 204 "));
   EXPECT_EQ(ReachPoint(), "hi");
   EXPECT_THAT(Ask("GET", "/"), HasSubstr("\ntestReturn=2*return(\"hi\")\n"));
-  EXPECT_THAT(Ask("GET", "/"), HasSubstr("\nwalBeforeSync=\n"));
+  EXPECT_THAT(Ask("GET", "/"), HasSubstr("\ntestNeverReached=\n"));
   EXPECT_THAT(Ask("GET", "/testReturn"), HasSubstr("\r\n\r\n2*return(\"hi\")\n"));
   EXPECT_THAT(Ask("GET", "/testReturn/count"), testing::EndsWith("\r\n\r\n1"));
   EXPECT_THAT(Ask("DELETE", "/testReturn"), StartsWith("HTTP/1.1 204 "));
   EXPECT_EQ(ReachPoint(), "not set");
-  EXPECT_THAT(Ask("PUT", "/failpoints", "testReturn=return(x);walBeforeSync=sleep(1)\n"),
+  EXPECT_THAT(Ask("PUT", "/failpoints", "testReturn=return(x);testNeverReached=sleep(1)\n"),
               StartsWith("HTTP/1.1 204 "));
   EXPECT_EQ(ReachPoint(), "x");
 }

@@ -3,6 +3,7 @@
 import http.client
 import os
 import pathlib
+import re
 import socket
 import time
 import unittest
@@ -11,6 +12,7 @@ import ports
 import server
 
 FOLDER = pathlib.Path(os.environ["KVORUM_BIN_DIR"])
+PAGE = pathlib.Path(__file__).parents[2] / "docs/operations/failpoints.md"
 
 
 class FailpointsTest(unittest.TestCase):
@@ -52,6 +54,18 @@ class FailpointsTest(unittest.TestCase):
         self.put()
         self.assertGreaterEqual(int(self.ask("GET", "/walBeforeSync/count")[1]), 1)
         self.assertEqual(self.ask("PUT", "/noSuchPoint", "print")[0], 404)
+        # What would do nothing is refused, and not set in vain.
+        self.assertEqual(self.ask("PUT", "/walBeforeSync", "return")[0], 400)
+        self.assertEqual(self.ask("PUT", "/walSyncError", "5%return(\"lost\")")[0], 204)
+
+    def test_the_points_are_those_of_the_page(self):
+        self.member.binary = str(FOLDER / "kvorum-failpoints")
+        self.member.start()
+        told = PAGE.read_text(encoding="utf-8").split("## Points\n")[1]
+        told = {name for row in re.findall(r"^\| .* \| (.*) \|$", told, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
+        known = {line.split("=")[0] for line in self.ask("GET", "/")[1].splitlines()}
+        self.assertGreater(len(told), 50)
+        self.assertEqual(known, told)
 
     def test_a_sleeping_apply_holds_up_neither_the_control_nor_other_calls(self):
         self.member.binary = str(FOLDER / "kvorum-failpoints")
