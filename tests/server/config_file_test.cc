@@ -352,19 +352,28 @@ TEST_F(ConfigFileTest, SizeIsBounded) {
   EXPECT_FALSE(ParseCommandLine(arguments, {}).has_value());
 }
 
-// Each byte flipped and each length cut: a fault or not, but no crash (the sanitizers watch).
+// Each byte flipped and each length cut: faults that say what is wrong and end the start, or none.
 TEST_F(ConfigFileTest, DamagedFilesDoNoHarm) {
+  int faulty = 0;
+  int fine = 0;
+  const auto read = [&](const std::string& damaged) {
+    const std::vector<std::string> faults = Faults(damaged);
+    ++(faults.empty() ? fine : faulty);
+    for (const std::string& fault : faults) EXPECT_THAT(fault, testing::Not(IsEmpty())) << damaged;
+  };
   const std::string text =
       "name: &a n1\nlog-outputs: [stderr, 'x']\nclient-transport-security:\n  cert-file: *a\n"
       "  <<: {key-file: \"k\\n\"}\nsnapshot-count: 0x1f\n";
   for (std::size_t i = 0; i < text.size(); ++i) {
-    Read(text.substr(0, i));
+    read(text.substr(0, i));
     for (const char flip : {'\x01', '\x80'}) {
       std::string damaged = text;
       damaged[i] = static_cast<char>(damaged[i] ^ flip);
-      Read(damaged);
+      read(damaged);
     }
   }
+  EXPECT_GT(faulty, 100);
+  EXPECT_GT(fine, 10);
 }
 
 }  // namespace

@@ -215,16 +215,26 @@ TEST(PeerStreamCodecTest, AFlippedByteIsAnErrorOrAnotherMessageButNeverACrash) {
                                          AppOfTerm(5, 5, 11, {"third"}, 10)};
   for (const StreamKind kind : {StreamKind::kMessage, StreamKind::kAppend}) {
     const std::string bytes = EncodeAll(kind, messages);
+    const std::size_t end_of_first = EncodeAll(kind, {messages.front()}).size();
+    int errors = 0;
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       for (const int mask : {1, 0x80, 0xff}) {
         std::string damaged = bytes;
         damaged[i] = static_cast<char>(damaged[i] ^ mask);
         const auto decoder = Decoder(kind);
         std::vector<Message> out;
-        static_cast<void>(decoder->Feed(damaged, out));
+        const Result<void> fed = decoder->Feed(damaged, out);
         EXPECT_LE(decoder->buffered_bytes(), bytes.size());
+        if (!fed.has_value()) {
+          EXPECT_EQ(fed.error().code, Code::kDataLoss) << i;
+          ++errors;
+        } else if (i >= end_of_first) {  // the message before the damage has arrived
+          ASSERT_FALSE(out.empty()) << i;
+          EXPECT_EQ(out.front(), messages.front()) << i;
+        }
       }
     }
+    EXPECT_GT(errors, 10);
   }
 }
 
