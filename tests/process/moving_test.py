@@ -39,7 +39,7 @@ with socket.socket(socket.AF_UNIX) as line:
 
 
 def sections():
-    """The blocks of commands under each title."""
+    """The blocks of commands under each title. There are no other blocks on the page."""
     found, title, block = {}, None, None
     with open(PAGE, encoding="utf-8") as page:
         for line in page:
@@ -54,9 +54,8 @@ def sections():
                 found[title] = []
             elif line == "```sh\n":
                 block = []
-            elif line == "```\n":
-                while next(page) != "```\n":
-                    pass
+            else:
+                assert not line.startswith("```"), f"a block that no test runs, under {title}"
     return found
 
 
@@ -95,7 +94,8 @@ class Host:
 
 
 class MovingTest(unittest.TestCase):
-    def begin(self, size):
+    def begin(self, size, etcd=ctl.ETCD):
+        self.etcd = etcd
         self.folder = tempfile.mkdtemp(prefix="kvorum-moving-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.hosts = [Host(self.folder, number) for number in range(1, size + 1)]
@@ -145,7 +145,7 @@ class MovingTest(unittest.TestCase):
             return host.stop()
         assert host.process is None, f"{host.name} runs already"
         members = ",".join(f"{each.name}=http://{each.peer}" for each in self.hosts)
-        binary = {"etcd": ctl.ETCD, "kvorum": server.BINARY}[unit]
+        binary = {"etcd": self.etcd, "kvorum": server.BINARY}[unit]
         host.start(binary, os.path.join(host.folder, self.where), members, self.state)
         return None
 
@@ -214,9 +214,14 @@ class MovingTest(unittest.TestCase):
 
         cluster.wait_until(equal, "equal hashes")
 
-    def cluster_version(self):
-        with urllib.request.urlopen(f"http://{self.hosts[0].endpoint}/version", timeout=30) as answer:
-            return json.load(answer)["etcdcluster"]
+    def versions(self, host):
+        with urllib.request.urlopen(f"http://{host.endpoint}/version", timeout=30) as answer:
+            return json.load(answer)
+
+    def wait_raised(self):
+        """Members raise the cluster's version once all of them are kvorum's."""
+        cluster.wait_until(lambda: self.versions(self.hosts[0])["etcdcluster"].startswith("3.7."),
+                           "a cluster of version 3.7")
 
     def leads(self, host):
         with grpc.insecure_channel(host.endpoint) as channel:
@@ -249,11 +254,24 @@ class MovingTest(unittest.TestCase):
         is_3_7 = adopt_test.peer_is_3_7()
         self.begin(3 if is_3_7 else 1)
         self.member_by_member(sections()["In: adopt"])
-        # Members raise the cluster's version once all of them are kvorum's.
-        cluster.wait_until(lambda: self.cluster_version().startswith("3.7."), "a cluster of version 3.7")
-        self.run_block(sections()["Back: release"][0], self.hosts[0])
+        self.wait_raised()
+        validate, _, release = sections()["Back: release"]
+        self.run_block(validate, self.hosts[0])
         if is_3_7:
-            self.member_by_member(sections()["Back: release"][1:])
+            self.member_by_member([release])
+
+    @unittest.skipUnless(os.path.exists(adopt_test.ETCD_36), "no etcd of 3.6 in $KVORUM_PEER_36")
+    def test_release_to_3_6(self):
+        self.begin(3, adopt_test.ETCD_36)
+        self.member_by_member(sections()["In: adopt"])
+        self.wait_raised()
+        validate, enable, release = sections()["Back: release"]
+        self.run_block(validate, self.hosts[0])
+        self.run_block(enable, self.hosts[0])
+        for host in self.hosts:
+            cluster.wait_until(lambda host=host: self.versions(host)["storage"] == "3.6.0",
+                               f"the storage version 3.6.0 at {host.name}")
+        self.member_by_member([release])
 
     def test_snapshots(self):
         self.begin(3)
@@ -279,7 +297,7 @@ class MovingTest(unittest.TestCase):
 
     def test_every_block_is_run(self):
         self.assertEqual({title: len(blocks) for title, blocks in sections().items() if blocks}, {
-            "In: rolling": 2, "In: adopt": 1, "In: snapshot": 3, "Back: release": 2, "Back: snapshot": 3})
+            "In: rolling": 2, "In: adopt": 1, "In: snapshot": 3, "Back: release": 3, "Back: snapshot": 3})
 
 
 if __name__ == "__main__":
