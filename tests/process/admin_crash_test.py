@@ -1,34 +1,32 @@
-"""kill -9 in the middle of what administrators do: nothing is lost, what was acknowledged has happened, and the same
-action again finishes.
-
-KVORUM_CRASH_ROUNDS (default 1) kills each action so many times, KVORUM_CRASH_SEED chooses the moments.
+"""kill -9 in the middle of what administrators do: nothing is lost, and the same action again finishes. Each action is
+killed at the points of the code that it passes, while its caller waits.
 """
 
 import os
-import random
 import subprocess
 import threading
-import time
 import unittest
 
 import grpc
 from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
 import cluster
+import points
 import server
 
-ROUNDS = int(os.environ.get("KVORUM_CRASH_ROUNDS", "1"))
-SEED = int(os.environ.get("KVORUM_CRASH_SEED", "1"))
+COMPACTION = ("compactBeforeCommitScheduledCompact", "compactAfterCommitScheduledCompact", "compactBeforeCommitBatch",
+              "compactAfterCommitBatch", "compactBeforeSetFinishedCompact")
+DEFRAGMENTATION = ("defragBeforeCopy", "defragBeforeRename", "backendBetweenRenames", "backendBeforeDirectorySync")
 CTL = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorumctl")
 
 
 class AdminCrashTest(unittest.TestCase):
     def setUp(self):
-        self.rng = random.Random(f"{SEED} {self.id()}")
         self.member = server.Server("--bcrypt-cost", "4", "--snapshot-count", "20", "--backend-batch-interval", "5ms")
         self.addCleanup(self.member.close)
+        self.points = points.Points(self.member)
         self.user = []
-        self.patience = "20s"
+        self.asking = None
         self.member.start()
         with self.member.channel() as channel:
             for number in range(40):
@@ -37,39 +35,47 @@ class AdminCrashTest(unittest.TestCase):
 
     def ctl(self, *words):
         """Runs kvorumctl; its output. CalledProcessError has what it refuses with."""
-        command = [CTL, "--endpoints", self.member.endpoint, "--command-timeout", self.patience, *self.user, *words]
-        return subprocess.run(command, check=True, capture_output=True, timeout=60,
-                              stdin=subprocess.DEVNULL).stdout.decode()
+        command = [CTL, "--endpoints", self.member.endpoint, "--command-timeout", "20s", *self.user, *words]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as self.asking:
+            out, err = self.asking.communicate(timeout=60)
+        if self.asking.returncode != 0:
+            raise subprocess.CalledProcessError(self.asking.returncode, command, out, err)
+        return out.decode()
 
     def rows(self):
         return self.ctl("get", "key/", "--prefix", "-w", "fields").split('"Key"')[1:]
 
-    def kill_during(self, act):
-        """Whether the action was acknowledged. The program that asks takes some time until it does."""
-        outcome = []
+    def kill_at(self, point, act, in_log):
+        """Kills the member within the action: at the point, while the caller waits for its answer."""
+        acknowledged = []
 
         def run():
             try:
                 act()
-                outcome.append(True)
+                acknowledged.append(True)
             except (subprocess.CalledProcessError, grpc.RpcError):
-                outcome.append(False)
-        # Who has no answer by the kill gets none, and need not wait for it as long as for a slow member's.
-        self.patience = "2s"
+                pass
+        self.points.stop_at(point)
         caller = threading.Thread(target=run)
         caller.start()
-        time.sleep(self.rng.uniform(0, 0.06))
-        self.member.kill()
-        caller.join()
-        self.patience = "20s"
-        return outcome[0]
+        try:
+            self.points.wait_at(point)
+            if in_log:  # the log may have come there with something else
+                cluster.wait_until(lambda: points.proposals_pending(self.member.endpoint) > 0, "the action")
+            self.assertTrue(caller.is_alive(), f"answered before {point}")
+        finally:
+            self.member.kill()
+            while caller.is_alive():  # nobody answers it any more
+                if self.asking is not None:
+                    self.asking.kill()
+                caller.join(0.05)
+        self.assertEqual(acknowledged, [], point)
 
-    def crash_and_repeat(self, act, holds, undo, *done_already):
-        for _ in range(ROUNDS):
-            acknowledged = self.kill_during(act)
+    def crash_and_repeat(self, act, holds, undo, *done_already, at=points.OF_AN_ENTRY):
+        for point in at:
+            self.kill_at(point, act, in_log=point in points.OF_AN_ENTRY + points.OF_A_CONF_CHANGE)
             self.member.start()
-            if acknowledged:
-                self.assertTrue(holds(), "it was acknowledged")
             try:
                 act()
             except subprocess.CalledProcessError as error:
@@ -92,10 +98,11 @@ class AdminCrashTest(unittest.TestCase):
             self.ctl("put", "other", "v")
             target[0] = revision()
         self.crash_and_repeat(lambda: self.ctl("compact", str(target[0]), "--physical"), is_compacted, write_more,
-                              "required revision has been compacted")
+                              "required revision has been compacted", at=points.OF_AN_ENTRY + COMPACTION)
 
     def test_defragmentation(self):
-        self.crash_and_repeat(lambda: self.ctl("defrag"), lambda: True, lambda: self.ctl("put", "other", "v" * 5000))
+        self.crash_and_repeat(lambda: self.ctl("defrag"), lambda: True, lambda: self.ctl("put", "other", "v" * 5000),
+                              at=DEFRAGMENTATION)
 
     def test_alarms(self):
         def change(action):
@@ -172,9 +179,10 @@ class AdminCrashTest(unittest.TestCase):
         def add_another():
             port[0] += 1
             add()
-        self.crash_and_repeat(add, learners, remove_for_another, "Peer URLs already exists", "member ID already exist")
+        self.crash_and_repeat(add, learners, remove_for_another, "Peer URLs already exists", "member ID already exist",
+                              at=points.OF_A_CONF_CHANGE)
         add()
-        self.crash_and_repeat(remove, lambda: not learners(), add_another)
+        self.crash_and_repeat(remove, lambda: not learners(), add_another, at=points.OF_A_CONF_CHANGE)
 
     def test_leases(self):
         lease = ["none"]
@@ -191,13 +199,15 @@ class AdminCrashTest(unittest.TestCase):
 
 
 class DefragmentationTest(unittest.TestCase):
-    """Those that members begin by themselves, killed as soon as their copy is there."""
+    """Those that members begin by themselves, killed when the copy is whole and before it takes the database's place."""
 
     FREE_MIB = 30
+    POINT = "defragBeforeRename"
 
     def setUp(self):
         self.member = server.Server()
         self.addCleanup(self.member.close)
+        self.points = points.Points(self.member)
         self.member.start()
         with self.member.channel() as channel:
             stub = server.kv(channel)
@@ -207,10 +217,11 @@ class DefragmentationTest(unittest.TestCase):
                 revision = server.put(stub, b"big", os.urandom(1 << 20)).header.revision
             stub.Compact(rpc_pb2.CompactionRequest(revision=revision, physical=True), timeout=60)
 
-    def wait_copying(self):
-        """Until there is a copy, or it has taken the database's place."""
-        copy = os.path.join(self.member.data_dir, "member", "snap", "db.tmp")
-        cluster.wait_until(lambda: os.path.exists(copy) or b"finished" in self.member.log(), "a copy", timeout=120)
+    def kill_before_the_rename(self):
+        self.points.wait_started_at(self.POINT)
+        self.assertTrue(os.path.exists(os.path.join(self.member.data_dir, "member", "snap", "db.tmp")))
+        self.member.kill()
+        self.points.pass_from_the_start()
 
     def check_finishes(self, size):
         """What was written is there, and the rerun has made the file small."""
@@ -228,11 +239,11 @@ class DefragmentationTest(unittest.TestCase):
     def test_at_a_start(self):
         self.member.kill()
         self.member.flags += ["--bootstrap-defrag-threshold-megabytes", "5"]
+        self.points.stop_from_the_start(self.POINT)
         with open(self.member.log_path, "wb") as log:
             self.member.process = subprocess.Popen(self.member.command(), stdout=log, stderr=log,
                                                    env=self.member.environment, cwd=self.member.folder)
-        self.wait_copying()
-        self.member.kill()
+        self.kill_before_the_rename()
         self.member.start()
         self.check_finishes(self.size)
 
@@ -240,9 +251,9 @@ class DefragmentationTest(unittest.TestCase):
         """Looked for every ten seconds."""
         self.member.kill()
         self.member.flags += ["--auto-defrag-threshold-percent", "50"]
+        self.points.stop_from_the_start(self.POINT)
         self.member.start()
-        self.wait_copying()
-        self.member.kill()
+        self.kill_before_the_rename()
         self.member.start()
         self.check_finishes(self.size)
 
@@ -253,17 +264,21 @@ class ClusterCrashTest(unittest.TestCase):
     def begin(self, *flags):
         members = cluster.Cluster(3, flags=(*cluster.QUICK, *flags))
         self.addCleanup(members.close)
+        self.points = {member: points.Points(member) for member in members.members}
         members.start()
-        self.rng = random.Random(f"{SEED} {self.id()}")
         return members
 
-    def kill_during(self, members, victim, *words):
-        """Kills the member in the middle of the command, somewhere; it is up again at the end."""
-        ctl = subprocess.Popen([CTL, "--endpoints", victim.endpoint, "--command-timeout", "5s", *words],
+    def kill_during(self, members, victim, is_within, *words):
+        """Kills the member within the command, while that waits for its answer; it is up again at the end."""
+        ctl = subprocess.Popen([CTL, "--endpoints", victim.endpoint, "--command-timeout", "20s", *words],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(self.rng.uniform(0.005, 0.06))
-        victim.kill()
-        ctl.wait(60)
+        try:
+            cluster.wait_until(is_within, f"the member to be within {words[0]} {words[1]}")
+            self.assertIsNone(ctl.poll(), "it was answered")
+        finally:
+            victim.kill()
+            ctl.kill()  # nobody answers it any more
+            ctl.wait()
         victim.start()
         members.leader()
 
@@ -283,7 +298,12 @@ class ClusterCrashTest(unittest.TestCase):
         leader = members.leader()
         target = members.followers()[0]
         target_id = f"{target.wait_status().header.member_id:x}"
-        self.kill_during(members, leader, "move-leader", target_id)
+        # Who stands still cannot take over, so the leader waits for it.
+        target.pause()
+        self.addCleanup(target.resume)
+        self.kill_during(members, leader, lambda: b"leadership transfer starting" in leader.log(), "move-leader",
+                         target_id)
+        target.resume()
         self.until_accepted(members, "is not leader", "move-leader", target_id)
         cluster.wait_until(lambda: members.leader() is target, "the leader to be there")
         write(members, b"goes on")
@@ -297,7 +317,10 @@ class ClusterCrashTest(unittest.TestCase):
                             learner.peer_url)
         learner.start()
         learner_id = f"{learner.wait_status().header.member_id:x}"
-        self.kill_during(members, members.leader(), "member", "promote", learner_id)
+        leader = members.leader()
+        self.points[leader].stop_at("beforeApplyOneConfChange")
+        self.kill_during(members, leader, lambda: self.points[leader].is_at("beforeApplyOneConfChange"), "member",
+                         "promote", learner_id)
         self.until_accepted(members, "can only promote a learner member", "member", "promote", learner_id)
         listed = members.ctl("member", "list", endpoints=[members.leader().endpoint]).splitlines()
         self.assertTrue(next(line for line in listed if line.startswith(learner_id)).endswith("false"), listed)
@@ -305,20 +328,24 @@ class ClusterCrashTest(unittest.TestCase):
         members.check_equal()
 
     def test_receiving_the_leaders_database(self):
-        members = self.begin("--snapshot-count", "20", "--snapshot-catchup-entries", "5")
-        late = members.followers()[0]
-        late.stop()
-        with members.leader().channel() as channel:
-            for number in range(100):
-                server.put(server.kv(channel), b"large%02d" % (number % 40), os.urandom(200_000))
-        snapshots = os.path.join(late.data_dir, "member", "snap")
-        late.launch()
-        cluster.wait_until(lambda: any(".snap.db" in name for name in os.listdir(snapshots)) or late.ready(),
-                           "the database to come")
-        late.kill()
-        late.start()
-        write(members, b"after")
-        members.check_equal()
+        # Before it is opened, when it is, and before and after it is the store's. A cluster each: a leader that has sent
+        # its database keeps its log for a while.
+        for point in ("applyBeforeOpenSnapshot", "applyAfterOpenSnapshot", "raftBeforeApplySnap", "raftAfterApplySnap"):
+            members = self.begin("--snapshot-count", "20", "--snapshot-catchup-entries", "5")
+            late = members.followers()[0]
+            late.stop()
+            with members.leader().channel() as channel:
+                for number in range(100):
+                    server.put(server.kv(channel), b"large%02d" % (number % 40), os.urandom(200_000))
+            self.points[late].stop_from_the_start(point)
+            late.launch()
+            self.points[late].wait_started_at(point)
+            late.kill()
+            self.points[late].pass_from_the_start()
+            late.start()
+            write(members, b"after")
+            members.check_equal()
+            members.close()
 
 
 def write(members, key):

@@ -437,13 +437,13 @@ class AdoptTest(unittest.TestCase):
         before = member.seen()
         member.stop()
         rng = random.Random(7)
-        killed = 0
         for command, start in (("adopt", member.start_kvorum), ("release", member.start_released)):
             saved = os.path.join(member.folder, "saved")
             shutil.copytree(member.data_dir, saved)
             begin = time.monotonic()
             utl(command, "--data-dir", member.data_dir)
             took = time.monotonic() - begin
+            killed = 0
             for _ in range(15):
                 shutil.rmtree(member.data_dir)
                 shutil.copytree(saved, member.data_dir)
@@ -455,7 +455,8 @@ class AdoptTest(unittest.TestCase):
             start()
             self.assertEqual(member.seen(), before)
             member.stop()
-        self.assertGreater(killed, 0)
+            # The last of three in a row mostly finds little to do.
+            self.assertGreaterEqual(killed, 10, command)
 
 
 class OlderTest(unittest.TestCase):

@@ -18,6 +18,7 @@ import grpc
 from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
 import cluster
+import points
 import server
 
 SPOIL = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorum-spoil-backend")
@@ -382,8 +383,8 @@ class OtherActionsTest(unittest.TestCase):
 class ReseedTest(unittest.TestCase):
     """kvorumctl member reseed: a spoiled member gets its leader's database, and nobody else notices."""
 
-    def begin(self, keys=0):
-        members = cluster.Cluster(3)
+    def begin(self, keys=0, flags=(), is_stopped=False):
+        members = cluster.Cluster(3, (*cluster.QUICK, *flags))
         self.addCleanup(members.close)
         members.start()
         fill(members)
@@ -395,6 +396,8 @@ class ReseedTest(unittest.TestCase):
         victim.stop()
         spoil(victim, "change", "key007")
         spoil(victim, "lose", "key008")
+        if is_stopped:
+            self.at = points.Points(victim)
         victim.start()
         cluster.wait_until(lambda: quarantined(victim), "a quarantine")
         self.pids = {member.name: member.process.pid for member in members.members}
@@ -434,14 +437,24 @@ class ReseedTest(unittest.TestCase):
         self.check_whole(members, victim)
 
     def test_a_kill_in_the_middle_leaves_a_member_that_can_be_re_seeded(self):
-        members, victim = self.begin(keys=300)
-        for pause in (0.02, 0.1, 0.3):
+        """While the database comes, and at each point of its way into the store."""
+        members, victim = self.begin(keys=300, flags=("--snapshot-rate-bytes", "20000000"), is_stopped=True)
+        snapshots = os.path.join(victim.data_dir, "member", "snap")
+
+        def is_coming():
+            return any(name.endswith(".snap.db.part") for name in os.listdir(snapshots))
+
+        for point in (None, "applyBeforeOpenSnapshot", "applyAfterOpenSnapshot", "raftBeforeApplySnap",
+                      "raftAfterApplySnap"):
+            if point is not None:
+                self.at.stop_at(point)
             ctl = subprocess.Popen([cluster.CTL, "--endpoints", victim.endpoint, "member", "reseed"],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             try:
-                # The moment is any: each of them leaves the old database or the new one.
-                time.sleep(pause)
+                cluster.wait_until(lambda: is_coming() if point is None else self.at.is_at(point), point or "a part of it")
+                self.assertIsNone(ctl.poll(), point)
                 victim.kill()
+                self.assertTrue(point is not None or is_coming(), "it has come")
             finally:
                 ctl.kill()
                 ctl.wait()

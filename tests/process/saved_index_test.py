@@ -4,22 +4,20 @@ between, a kill, damage, another database, another start's writes, lets a start 
 
 import json
 import os
-import random
 import shutil
 import subprocess
-import time
 import unittest
 
 from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
 import cluster
+import points
 import server
 
 UTL = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorumutl")
 READ = "read the saved key index"
 NOT_USED = "the saved key index is not used; every record is read instead"
 SAVED = "saved the key index"
-SEED = int(os.environ.get("KVORUM_SAVED_INDEX_SEED", "1"))
 KEYS = 300
 
 
@@ -164,23 +162,22 @@ class SavedIndexTest(unittest.TestCase):
         self.check_start(before, reads=False, warns=True)
 
     def test_a_kill_while_it_is_written_costs_only_the_time(self):
-        rng = random.Random(SEED)
+        """At each point of the writing; from its rename on the file is whole."""
         before = state(self.member)
-        begin = time.monotonic()
         self.stop()
-        took = time.monotonic() - begin
+        at = points.Points(self.member)
         self.member.start()
-        whole = []
-        for number in range(12):
+        for point in ("saveIndexBeforeHeader", "saveIndexBeforeSync", "saveIndexBeforeRename",
+                      "saveIndexBeforeDirectorySync", "saveIndexAfterDirectorySync"):
+            at.stop_at(point)
             self.member.process.terminate()
-            if number != 0:  # the first is killed at once
-                time.sleep(rng.uniform(0, took))
+            at.wait_at(point)
             self.member.kill()
-            whole.append(lines(self.member, SAVED) != [])
+            self.assertEqual(lines(self.member, SAVED), [], point)
             self.member.start()
-            self.assertEqual(lines(self.member, NOT_USED), [])
-            self.assertEqual(state(self.member), before, f"seed {SEED}")
-        self.assertFalse(whole[0])
+            self.assertEqual(lines(self.member, NOT_USED), [], point)
+            self.assertEqual(lines(self.member, READ) != [], "DirectorySync" in point, point)
+            self.assertEqual(state(self.member), before, point)
 
     def test_checks_at_the_start_read_the_records(self):
         before = state(self.member)

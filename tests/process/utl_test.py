@@ -5,6 +5,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -506,12 +507,13 @@ class KillTest(BackupTest):
         return time.monotonic() - begin
 
     def kill(self, command, at_most):
-        """Starts the command, and kills it at some moment."""
+        """Starts the command, and kills it at some moment. True if that came before its end."""
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             try:
                 process.wait(self.rng.random() * at_most)
             except subprocess.TimeoutExpired:
                 process.kill()
+        return process.returncode == -signal.SIGKILL
 
     def test_a_restore(self):
         ctl.succeed(self.large().endpoint, "snapshot", "save", self.file)
@@ -519,10 +521,11 @@ class KillTest(BackupTest):
         command = (UTL, "snapshot", "restore", self.file, "--data-dir", self.restored, "--wal-dir", wal_dir)
         expected = utl("hashkv", self.file)
         took = self.time(command)
+        killed = 0
         for _ in range(self.ROUNDS):
             shutil.rmtree(self.restored)
             shutil.rmtree(wal_dir)
-            self.kill(command, took)
+            killed += self.kill(command, took)
             if not os.path.exists(os.path.join(self.restored, "member")):
                 if os.path.exists(os.path.join(self.restored, "restore.part")):
                     with server.Server(data_dir=self.restored) as refused:
@@ -532,17 +535,20 @@ class KillTest(BackupTest):
                 succeed(*command)
                 self.assertEqual(os.listdir(self.restored), ["member"])
             self.assertEqual(utl("hashkv", self.restored), expected)
+        self.assertGreaterEqual(killed, self.ROUNDS // 2)
 
     def test_a_save(self):
         command = (ctl.CTL, "--endpoints", self.large().endpoint, "snapshot", "save", self.file)
         took = self.time(command)
+        killed = 0
         for _ in range(self.ROUNDS):
             os.remove(self.file)
-            self.kill(command, took)
+            killed += self.kill(command, took)
             if not os.path.exists(self.file):
                 succeed(*command)
             self.assertEqual(status(self.file)["totalKey"], 40)
             self.assertIn(os.listdir(self.folder), (["saved.db"], ["saved.db", "saved.db.part"]))
+        self.assertGreaterEqual(killed, self.ROUNDS // 2)
 
 
 if __name__ == "__main__":
