@@ -255,7 +255,7 @@ class LeaderDiesTest(ProcessTest):
             cluster.wait_until(lambda: server.get(server.kv(channel), b"lock/%x" % second).kvs, "the place")
             code, seconds = follower.stop()
             self.assertEqual(code, 0)
-            self.assertLess(seconds, 8)
+            self.assertLess(seconds, 1.5)
             self.assertEqual(waiting.exception(10).code(), grpc.StatusCode.UNAVAILABLE)
 
 
