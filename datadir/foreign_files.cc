@@ -39,7 +39,7 @@ bool BelongsInRoot(const Layout& layout, std::string_view name) {
 }
 
 bool BelongsInMember(const Layout&, std::string_view name) {
-  return IsOneOf(name, "wal", "snap", "format", "lock", "quarantined");
+  return IsOneOf(name, "wal", "snap", "format", "lock", "quarantined", "incarnation");
 }
 
 bool BelongsInWal(const Layout&, std::string_view name) {
