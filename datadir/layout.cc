@@ -35,7 +35,8 @@ Layout::Layout(const std::string& data_dir, const std::string& wal_dir)
       snap(member + "/snap"),
       database(snap + "/db"),
       format(member + "/format"),
-      lock(member + "/lock") {}
+      lock(member + "/lock"),
+      incarnation(member + "/incarnation") {}
 
 Result<DatabaseOwner> OwnerOfDatabase(FileSystem& fs, const std::string& path) {
   KV_TRY(const bool there, fs.Exists(path));

@@ -38,9 +38,10 @@ struct Layout {
   std::string member;
   std::string wal;
   std::string snap;
-  std::string database;  // file
-  std::string format;    // file
-  std::string lock;      // file
+  std::string database;     // file
+  std::string format;       // file
+  std::string lock;         // file
+  std::string incarnation;  // file, of server/replica/incarnations.h
 
   std::string Adopted() const { return database + ".adopt"; }
   std::string Released() const { return database + ".release"; }

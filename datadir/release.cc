@@ -199,6 +199,7 @@ class Releasing {
   Result<Released> Finish() {
     KV_RETURN_IF_ERROR(RemoveLeftovers(fs_, layout_));
     KV_RETURN_IF_ERROR(RemoveIfThere(fs_, LmdbLockOf(layout_.database)));
+    KV_RETURN_IF_ERROR(RemoveIfThere(fs_, layout_.incarnation));
     for (const char* name : {"/lock", "/reserve"})
       KV_RETURN_IF_ERROR(RemoveIfThere(fs_, layout_.wal + name));
     KV_TRY(const bool is_kept, fs_.Exists(layout_.KeptOfOurs()));

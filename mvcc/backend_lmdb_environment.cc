@@ -348,8 +348,8 @@ Result<std::unique_ptr<LmdbEnvironment>> LmdbEnvironment::Open(Options options, 
   std::unique_ptr<LmdbEnvironment> environment(
       new LmdbEnvironment(std::move(options), std::move(lock), readers_mutex));
   int code = environment->OpenEnv();
-  // For `ulimit -v` and small machines: take the address space that is available. Past the end of it valgrind says
-  // EINVAL.
+  // For `ulimit -v` and small machines: take the address space that is available. Past the end of
+  // it valgrind says EINVAL.
   while ((code == ENOMEM || code == EINVAL) &&
          environment->options_.map_size_bytes / 2 >= smallest) {
     environment->options_.map_size_bytes /= 2;

@@ -19,7 +19,7 @@ void Node::Reset(Term term) {
   reads_.Clear();
   pending_change_ = {};
   acknowledged_ = 0;
-  refused_ = 0;
+  refused_ = {};
   for (auto& [id, progress] : tracker_.progress()) {
     progress = Progress{.next = log_.last_index() + 1, .heard_at = timers_.now()};
   }

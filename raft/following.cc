@@ -70,9 +70,9 @@ Result<void> Node::HandleAppend(const Message& message) {
 // One refusal of an index is enough for a heartbeat interval: a leader that does not know what to
 // make of it asks again at once, and would do so for ever.
 bool Node::MayRefuse(Index index) {
-  if (index == refused_ && timers_.now() == refused_at_) return false;
-  refused_ = index;
-  refused_at_ = timers_.now();
+  const Refusal now{.index = index, .at = timers_.now()};
+  if (now == refused_) return false;
+  refused_ = now;
   return true;
 }
 

@@ -159,6 +159,12 @@ class Node {
 
  private:
   enum class CampaignType : std::uint8_t { kPreElection, kElection, kTransfer };
+  struct Refusal {
+    Index index = 0;  // 0: none
+    std::uint64_t at = 0;
+
+    friend bool operator==(const Refusal&, const Refusal&) = default;
+  };
 
   Node(const Config& config, Restart restart);
 
@@ -268,8 +274,7 @@ class Node {
   Index acknowledged_ = 0;  // to the leader of this term
   RestoredSnapshot restored_;
   LostData lost_data_;
-  Index refused_ = 0;  // the last append that did not fit, in this term
-  std::uint64_t refused_at_ = 0;
+  Refusal refused_;  // the last append that did not fit, in this term
 
   // The next Ready, and the state that the last one reported.
   std::vector<Message> messages_;

@@ -19,7 +19,7 @@ Result<std::vector<raft::Entry>> EntryCursor::Read(raft::Index from, raft::Index
     if (step != SegmentReader::Step::kRecord) {
       KV_TRY(const bool has_more, NextSegment());
       if (has_more) continue;
-      // What follows was being written when it was looked at.
+      // The rest was being written when it was looked at.
       reader_.reset();
       if (!entries.empty()) return entries;
       return Fail(Code::kDataLoss,

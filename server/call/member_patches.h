@@ -1,5 +1,5 @@
-// What the versions of the other members forbid: written by whoever asks for them
-// (server/integrity/older_members.h), read by any thread.
+// The versions of the other members forbid some things. Whoever asks for them writes here
+// (server/integrity/older_members.h); any thread reads.
 #pragma once
 
 #include <atomic>

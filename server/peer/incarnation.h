@@ -35,7 +35,7 @@ struct Incarnation {
   friend bool operator==(const Incarnation&, const Incarnation&) = default;
 };
 
-// What a member remembers of another one.
+// A member remembers this of another one.
 struct SeenIncarnation {
   std::uint64_t id = 0;
   std::uint64_t starts = 0;

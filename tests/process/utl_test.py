@@ -501,6 +501,16 @@ class KillTest(BackupTest):
 
     ROUNDS = 8
 
+    def rounds(self):
+        """Until half as many have been killed before they ended: a machine that is busier than it was when the time
+        was taken lets more of them end."""
+        self.killed = 0
+        for number in range(6 * self.ROUNDS):
+            if number >= self.ROUNDS and self.killed >= self.ROUNDS // 2:
+                return
+            yield number
+        self.assertGreaterEqual(self.killed, self.ROUNDS // 2)
+
     def time(self, command):
         begin = time.monotonic()
         succeed(*command)
@@ -521,11 +531,10 @@ class KillTest(BackupTest):
         command = (UTL, "snapshot", "restore", self.file, "--data-dir", self.restored, "--wal-dir", wal_dir)
         expected = utl("hashkv", self.file)
         took = self.time(command)
-        killed = 0
-        for _ in range(self.ROUNDS):
+        for _ in self.rounds():
             shutil.rmtree(self.restored)
             shutil.rmtree(wal_dir)
-            killed += self.kill(command, took)
+            self.killed += self.kill(command, took)
             if not os.path.exists(os.path.join(self.restored, "member")):
                 if os.path.exists(os.path.join(self.restored, "restore.part")):
                     with server.Server(data_dir=self.restored) as refused:
@@ -535,20 +544,17 @@ class KillTest(BackupTest):
                 succeed(*command)
                 self.assertEqual(os.listdir(self.restored), ["member"])
             self.assertEqual(utl("hashkv", self.restored), expected)
-        self.assertGreaterEqual(killed, self.ROUNDS // 2)
 
     def test_a_save(self):
         command = (ctl.CTL, "--endpoints", self.large().endpoint, "snapshot", "save", self.file)
         took = self.time(command)
-        killed = 0
-        for _ in range(self.ROUNDS):
+        for _ in self.rounds():
             os.remove(self.file)
-            killed += self.kill(command, took)
+            self.killed += self.kill(command, took)
             if not os.path.exists(self.file):
                 succeed(*command)
             self.assertEqual(status(self.file)["totalKey"], 40)
             self.assertIn(os.listdir(self.folder), (["saved.db"], ["saved.db", "saved.db.part"]))
-        self.assertGreaterEqual(killed, self.ROUNDS // 2)
 
 
 if __name__ == "__main__":

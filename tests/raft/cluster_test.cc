@@ -301,7 +301,7 @@ class History {
     if (std::ranges::any_of(cluster_.network(), is_ahead, &Message::term)) return;
     const auto found = older_disks_.find(member.id());
     member.ReplaceDisk(found == older_disks_.end() ? Disk{} : found->second);
-    // What its peers would tell it before it takes part.
+    // Its peers would tell it before it takes part.
     member.LoseData();
     ++coverage_.replaced_disks;
     if (keeps_text_) text_ += std::to_string(member.id().value()) + " gets an older disk\n";

@@ -142,7 +142,7 @@ void CheckRestart(FileSystem& disk, const WorkloadHistory& history, std::uint64_
 class LocalMemberCrash : public testing::TestWithParam<std::uint64_t> {
  protected:
   // The draws of survivors among the writes that are not durable yet: none, all, random pieces.
-  static constexpr int kDraws = 22;
+  static constexpr int kDraws = 24;
   static SimFileSystem::Keep KeepOf(int draw) {
     using Keep = SimFileSystem::Keep;
     if (draw < 2) return draw == 0 ? Keep::kNothing : Keep::kAll;

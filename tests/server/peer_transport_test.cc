@@ -90,6 +90,8 @@ class PeerTransportTest : public testing::TestWithParam<const char*> {
     }
   }
 
+  ScriptedGuard guard_a_{"of a"};
+  ScriptedGuard guard_b_{"of b, an older copy"};
   TestPeer a_{1, Options()};
   TestPeer b_{2, Options()};
 };
@@ -205,26 +207,24 @@ TEST_P(PeerTransportTest, ARemovedMemberIsToldSo) {
 }
 
 TEST_P(PeerTransportTest, AMemberThatLostDataIsNotHeardUntilItKnows) {
-  ScriptedGuard guard_a("of a");
-  ScriptedGuard guard_b("of b, an older copy");
-  guard_a.Expect("of b, lacking");
-  a_.Start(ViewOf({&a_, &b_}), &guard_a);
-  b_.Start(ViewOf({&a_, &b_}), &guard_b);
+  guard_a_.Expect("of b, lacking");
+  a_.Start(ViewOf({&a_, &b_}), &guard_a_);
+  b_.Start(ViewOf({&a_, &b_}), &guard_b_);
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (guard_b.losses() == 0) {
+  while (guard_b_.losses() == 0) {
     ASSERT_LT(std::chrono::steady_clock::now(), deadline);
     b_.transport().Send({Heartbeat(2, 1, 9)});
     std::this_thread::yield();
   }
-  EXPECT_EQ(guard_a.losses(), 0);
+  EXPECT_EQ(guard_a_.losses(), 0);
   {
     const std::lock_guard lock(a_.receiver().mutex);
     EXPECT_TRUE(a_.receiver().messages.empty()) << "neither by a stream nor by a post";
   }
-  guard_b.SetOwn("of b, lacking");
+  guard_b_.SetOwn("of b, lacking");
   AwaitStreams();
   AwaitDelivery(b_, a_);
-  EXPECT_EQ(guard_b.told(), "of a");
+  EXPECT_EQ(guard_b_.told(), "of a");
 }
 
 TEST_P(PeerTransportTest, ProbesTellTheRoundTripTime) {

@@ -39,7 +39,7 @@ class CatchUpTest : public WatchTest {
     while (io.RunOne()) {
     }
   }
-  // Of the events that came.
+  // The revisions of the events that came.
   static std::vector<std::int64_t> Revisions(Client& client) {
     std::vector<std::int64_t> revisions;
     for (const SeenMessage& message : client.Read()) {
