@@ -96,6 +96,15 @@ void Node::HandleHeartbeat(const Message& message) {
             .index = message.commit,
             .reject_hint = log_.last_index()});
     }
+  } else if (lost_data_.WaitsForAppend(term_) && MayRefuse(log_.last_index())) {
+    // The loss was found when the leader had filled this member already and nobody writes: a
+    // refusal brings an append.
+    Send({.type = MessageType::kAppResp,
+          .reject = true,
+          .to = message.from,
+          .log_term = log_.last_term(),
+          .index = log_.last_index(),
+          .reject_hint = log_.last_index()});
   }
   log_.CommitTo(std::min(message.commit, log_.last_index()));
   MaybeMakeGood();

@@ -28,6 +28,8 @@ class LostData {
   // The first one after the loss was found tells how much may have been acknowledged to this very
   // leader.
   void HeardCommit(Term term, Index commit);
+  // True if no append of this term's leader that fits has come since the loss was found.
+  bool WaitsForAppend(Term term) const { return stands() && heard_in_ != term; }
   // True if the log, as far as it is committed and on disk, holds all that was lost: entries of
   // earlier terms since it reaches into this term, whose leader had all of them, and entries of
   // this term since it reaches index().

@@ -28,7 +28,8 @@ bool FreedMemory::Look() {
   const std::size_t resident = parts_.resident_bytes();
   const bool connections_went =
       closed != closed_connections_ && resident >= left_bytes_ + kMuchBytes;
-  const bool again = looks_to_next_ > 0 && --looks_to_next_ == 0;
+  const bool again = looks_to_next_ == 1;
+  if (looks_to_next_ > 0) --looks_to_next_;
   if (!answers_went && !connections_went && !again) {
     left_bytes_ = std::min(left_bytes_, resident);
     return false;

@@ -241,6 +241,15 @@ TEST_F(LostDataTest, ToldSoItWaitsForWhatItMayHaveAcknowledgedToThisLeader) {
   EXPECT_FALSE(node(3).lost_data().stands());
 }
 
+TEST_F(LostDataTest, ToldSoWhenItIsFilledAlreadyItIsWholeThoughNobodyWrites) {
+  Start(3);
+  Write(5);
+  node(3).LoseData();
+  EXPECT_TRUE(node(3).lost_data().stands());
+  Tick(10);
+  EXPECT_FALSE(node(3).lost_data().stands());
+}
+
 TEST_F(LostDataTest, ALateRefusalProvesNothing) {
   Start(3);
   Write(5);

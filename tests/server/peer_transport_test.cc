@@ -352,7 +352,8 @@ TEST_P(PeerSnapshotTest, ItsContentArrivesWhole) {
 TEST_P(PeerSnapshotTest, APeerWhoseDiskStallsForTenSecondsGetsItAll) {
   b_.receiver().first_write_takes = std::chrono::seconds(10);
   StartBoth();
-  const std::string content(32'000'000, 's');
+  std::string content;
+  content.resize(32'000'000, 's');
   EXPECT_TRUE(Sent(std::make_unique<BytesSource>(content, 1'000'000)));
   ASSERT_EQ(b_.receiver().snapshots.size(), 1);
   EXPECT_EQ(b_.receiver().snapshots[0].size(), content.size());
