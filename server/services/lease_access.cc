@@ -31,10 +31,9 @@ bool LeaseAccess::IsPrimaryIn(raft::Term term) const {
 
 template <failpoint::Name name>
 void LeaseAccess::Pass(Task task) {
-  auto& point = failpoint::kPoint<name>;
-  if (!point.IsArmed()) return task();
-  context_.executors.readers->Post([&point, task = std::move(task)]() mutable {
-    static_cast<void>(point.Evaluate());
+  if (!failpoint::kPoint<name>.IsArmed()) return task();
+  context_.executors.readers->Post([task = std::move(task)]() mutable {
+    static_cast<void>(failpoint::kPoint<name>.Evaluate());
     task();
   });
 }
