@@ -37,7 +37,7 @@ class EntryCursorTest : public LogFixture {
 TEST_F(EntryCursorTest, ReadsThoseThatCountFromAnywhere) {
   WriteTwoTerms();
   ASSERT_GT(SegmentFiles().size(), 10u);
-  for (const std::uint64_t first : {1, 2, 30, 59, 60, 61, 99, 100, 101, 150, 200}) {
+  for (const std::uint64_t first : {1U, 2U, 30U, 59U, 60U, 61U, 99U, 100U, 101U, 150U, 200U}) {
     SCOPED_TRACE(first);
     EntryCursor cursor(fs_, kDir);
     ExpectEntries(cursor.Read(raft::Index{first}, 200, kAll, TermOf), raft::Index{first}, 200);

@@ -1,6 +1,7 @@
 // The bounds of one round of catching up, exactly: who shares a scan, and where it ends.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -91,7 +92,7 @@ TEST_F(CatchUpTest, TheWindowReachesAsFarBack) {
 TEST_F(CatchUpTest, ARoundServesSoManyWatchersAndNoMore) {
   for (int i = 0; i < 4; ++i) WatchFrom(90);
   OneRound();
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(Revisions(*clients_[i]), From(90, 101)) << i;
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(Revisions(*clients_[i]), From(90, 101)) << i;
   EXPECT_TRUE(Revisions(*clients_[3]).empty());
   OneRound();
   EXPECT_EQ(Revisions(*clients_[3]), From(90, 101));
