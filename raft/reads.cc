@@ -63,7 +63,7 @@ void Node::ReleasePostponedReads() {
 void Node::AnswerConfirmedReads() {
   const std::uint64_t round = QuorumValue(tracker_.conf_state(), [&](MemberId id) {
     if (id == config_.id) return std::numeric_limits<std::uint64_t>::max();
-    // One that lost data may also have lost its vote for a later leader.
+    // A member that lost data may also have lost its vote for a later leader.
     return tracker_.progress().at(id).lost != 0 ? 0 : reads_.AcknowledgedBy(id);
   });
   for (const PendingRead& read : reads_.TakeConfirmed(round)) AnswerRead(read);

@@ -56,7 +56,7 @@ class OlderMembers {
   ServiceContext& context_;
   PeerRequester& peers_;
   MemberPatches& found_;
-  // As they were told last; a member that does not answer now is what it was.
+  // Versions that the members told last; a member that does not answer now is what it was.
   std::map<raft::MemberId, Version> versions_;
   std::vector<raft::MemberId> said_;
   bool said_while_auth_ = false;

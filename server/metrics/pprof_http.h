@@ -2,7 +2,7 @@
 // Go's pages means something here: cmdline, heap, threads, symbol.
 //
 // Profiles are made on a thread of their own, one at a time; another request meanwhile is refused.
-// Of the other pages kMaxWaiting requests wait for it at most.
+// At most kMaxWaiting requests for the other pages wait for it.
 // Ownership: the arguments outlive it, and it outlives the routes.
 #pragma once
 

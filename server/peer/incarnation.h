@@ -20,7 +20,7 @@ inline constexpr std::string_view kIncarnationHeader = "X-Kvorum-Incarnation";
 inline constexpr std::string_view kDataLostHeader = "X-Kvorum-Data-Lost";
 
 struct Incarnation {
-  // As many of the last starts as tell a copy that was made some starts ago.
+  // The last starts that are remembered: a copy made fewer starts ago than this is told.
   static constexpr std::size_t kRecentStarts = 8;
 
   std::uint64_t id = 0;               // drawn with the directory

@@ -181,8 +181,8 @@ PeerTransport::Options MakeTransportOptions(const Options& options,
   transport.peers.snapshot_bytes_per_second = options.snapshot_rate_bytes;
   transport.peers.max_frame_bytes =
       std::max<std::size_t>(transport.peers.max_frame_bytes, 4 * options.max_request_bytes);
-  // As much as the client port's requests may take, though not out of the same: a stranger at one
-  // port takes nothing from the other. One frame must fit.
+  // The peer port has a budget of its own, as large as the client port's: a stranger at one port
+  // takes nothing from the other. One frame must fit.
   transport.server.max_gathered_bytes = std::max<std::size_t>(
       transport.peers.max_frame_bytes,
       std::min<std::size_t>(transport.server.max_gathered_bytes, AnswerMemoryBytes(options)));

@@ -58,7 +58,7 @@ void Publication::Publish() {
                      control_.Post([this, attempt, applied] { Decided(attempt, applied); });
                    }),
                    options_.RequestTimeout());
-  // One that was known before says nothing about this proposal.
+  // A name that was known before says nothing about this proposal.
   if (!attempt->was_known) LookForIt(attempt);
 }
 
