@@ -20,7 +20,7 @@ inline constexpr std::string_view kIncarnationHeader = "X-Kvorum-Incarnation";
 inline constexpr std::string_view kDataLostHeader = "X-Kvorum-Data-Lost";
 
 struct Incarnation {
-  // The last starts that are remembered: a copy made fewer starts ago than this is told.
+  // The last starts that are remembered: a copy made fewer starts ago is recognised.
   static constexpr std::size_t kRecentStarts = 8;
 
   std::uint64_t id = 0;               // drawn with the directory
