@@ -77,8 +77,25 @@ Result<void> CheckUnused(FileSystem& fs, const std::string& wal_dir) {
   return Fail(lock.error().code, "wal-dir \"" + wal_dir + "\" is in use: " + lock.error().message);
 }
 
-// A folder stays that was made where its owner may not remove it, and is empty then.
+// An empty file, made under its own name: no moment may leave a folder that is neither empty nor
+// marked.
+Result<void> MarkLog(FileSystem& fs, const std::string& wal_dir) {
+  KV_TRY(const auto mark, fs.Open(UnfinishedLogMark(wal_dir), FileSystem::OpenMode::kCreate));
+  KV_RETURN_IF_ERROR(mark->Sync());
+  return fs.SyncDirectory(wal_dir);
+}
+
+// A folder stays that was made where its owner may not remove it, and is empty then. The mark goes
+// last: whoever is interrupted here finds the folder again.
 Result<void> ClearLog(FileSystem& fs, const std::string& wal_dir) {
+  KV_TRY(const bool is_made, fs.Exists(wal_dir));
+  if (!is_made) return {};
+  KV_TRY(auto left, fs.List(wal_dir));
+  std::erase(left, kUnfinishedRestore);
+  for (const std::string& name : left) {
+    const std::string child = (wal_dir + "/").append(name);
+    KV_RETURN_IF_ERROR(RemoveTree(fs, child));
+  }
   auto removed = RemoveTree(fs, wal_dir);
   if (removed.has_value() || removed.error().code != Code::kPermissionDenied) return removed;
   KV_TRY(const auto names, fs.List(wal_dir));
@@ -318,8 +335,7 @@ Result<void> Restore(FileSystem& fs, const mvcc::BackendOpener& open_backend,
   const std::string root = UnfinishedRoot(options.data_dir);
   {
     KV_TRY(const DataDirectory directory, OpenDataDirectory(fs, root, options.wal_dir));
-    if (!options.wal_dir.empty())
-      KV_RETURN_IF_ERROR(WriteFileAtomically(fs, UnfinishedLogMark(options.wal_dir), ""));
+    if (!options.wal_dir.empty()) KV_RETURN_IF_ERROR(MarkLog(fs, options.wal_dir));
     KV_RETURN_IF_ERROR(MakeDatabase(fs, open_backend, snapshot, directory.database, made, options));
     if (options.on_member) {
       for (const Member& member : made.members) options.on_member(made.metadata.cluster_id, member);

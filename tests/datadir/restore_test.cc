@@ -24,6 +24,52 @@ using testing::HasSubstr;
 
 constexpr const char* kThree = "m1=http://h1:1,m2=http://h2:1,m3=http://h3:1";
 
+// The process is killed when it has made a number of calls.
+class KilledFileSystem final : public FileSystem {
+ public:
+  explicit KilledFileSystem(int calls) : left_(calls) {}
+  bool is_killed() const { return left_ < 0; }
+
+  Result<std::unique_ptr<File>> Open(const std::string& path, OpenMode mode) override {
+    return Call([&] { return disk_.Open(path, mode); });
+  }
+  Result<bool> Exists(const std::string& path) override {
+    return Call([&] { return disk_.Exists(path); });
+  }
+  Result<std::vector<std::string>> List(const std::string& dir) override {
+    return Call([&] { return disk_.List(dir); });
+  }
+  Result<void> MakeDirectories(const std::string& dir) override {
+    return Call([&] { return disk_.MakeDirectories(dir); });
+  }
+  Result<void> Rename(const std::string& from, const std::string& to) override {
+    return Call([&] { return disk_.Rename(from, to); });
+  }
+  Result<void> Remove(const std::string& path) override {
+    return Call([&] { return disk_.Remove(path); });
+  }
+  Result<void> SyncDirectory(const std::string& dir) override {
+    return Call([&] { return disk_.SyncDirectory(dir); });
+  }
+  Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override {
+    return Call([&] { return disk_.Lock(path); });
+  }
+  Result<std::uint64_t> FreeSpace(const std::string& path) override {
+    return Call([&] { return disk_.FreeSpace(path); });
+  }
+
+ private:
+  template <typename Function>
+  std::invoke_result_t<Function> Call(Function function) {
+    if (left_ >= 0) --left_;
+    if (is_killed()) return Fail(Code::kUnavailable, "this process has ended");
+    return function();
+  }
+
+  FileSystem& disk_ = PosixFileSystem();
+  int left_;
+};
+
 class RestoreTest : public SnapshotTest {
  protected:
   RestoreTest() { SetLogLevel(LogLevel::kError); }
@@ -37,12 +83,13 @@ class RestoreTest : public SnapshotTest {
             .advertise_peer_urls = {"http://h1:1"},
             .resolve = {}};
   }
-  static Result<void> RestoreImage(const std::string& image, const RestoreOptions& options) {
+  static Result<void> RestoreImage(const std::string& image, const RestoreOptions& options,
+                                   FileSystem& fs = PosixFileSystem()) {
     const auto snapshot = bbolt::OpenImage(image);
     const auto open = [](const std::string& path) {
       return mvcc::OpenLmdbBackend({.path = path, .sync = mvcc::CommitSync::kByHand});
     };
-    return Restore(PosixFileSystem(), open, **snapshot, options);
+    return Restore(fs, open, **snapshot, options);
   }
   static std::string ErrorOf(const Result<void>& result) {
     return result.has_value() ? "none" : result.error().message;
@@ -245,6 +292,30 @@ TEST_F(RestoreTest, RemainsOfAnInterruptedOneAreReplaced) {
   EXPECT_TRUE(wal::ListMarkers(PosixFileSystem(), options.wal_dir).has_value());
   EXPECT_THAT(Names(options.wal_dir), testing::Not(testing::Contains("restore.part")));
   EXPECT_TRUE(OpenDataDirectory(PosixFileSystem(), options.data_dir, options.wal_dir).has_value());
+}
+
+TEST_F(RestoreTest, OneThatIsKilledAtAnyMomentIsFinishedByTheSameCommand) {
+  RestoreOptions options = Options();
+  options.wal_dir = dir_ + "/wal";
+  const std::string image = Image(SomeContent());
+  int calls = 0;
+  for (bool finished = false; !finished; ++calls) {
+    std::filesystem::remove_all(options.data_dir);
+    std::filesystem::remove_all(options.wal_dir);
+    // Killed while it makes, and again while it removes what is left.
+    KilledFileSystem first(calls);
+    finished = RestoreImage(image, options, first).has_value();
+    KilledFileSystem second(calls);
+    const bool made = std::filesystem::exists(options.data_dir + "/member");
+    if (!made) static_cast<void>(RestoreImage(image, options, second));
+    if (!std::filesystem::exists(options.data_dir + "/member")) {
+      ASSERT_EQ(ErrorOf(RestoreImage(image, options)), "none") << "killed after call " << calls;
+    }
+    EXPECT_TRUE(wal::ListMarkers(PosixFileSystem(), options.wal_dir).has_value()) << calls;
+    ASSERT_TRUE(OpenDataDirectory(PosixFileSystem(), options.data_dir, options.wal_dir).has_value())
+        << calls;
+  }
+  EXPECT_GT(calls, 40);
 }
 
 TEST_F(RestoreTest, RemainsThatAreLinksAreRemovedAndNotWhatTheyName) {
