@@ -150,7 +150,8 @@ class OlderEtcdTest(MixedAuthCase):
         self.fine = True
 
     def test_a_learner_is_not_updated(self):
-        """etcd would take it for a voter."""
+        """etcd would take it for a voter. A member knows what the others run once it has said so."""
+        cluster.wait_until(lambda: self.WARNING in self.ours[0].log(), "m2 to know of the older etcd")
         with self.ours[0].channel() as channel:
             ask = lambda method, *fields: channel.unary_unary(f"/etcdserverpb.Cluster/{method}", None, None)(
                 message(*fields), timeout=20)
