@@ -23,6 +23,8 @@ import server
 CTL = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorumctl")
 # Elections are decided in half a second, which a busy machine still manages.
 QUICK = ("--heartbeat-interval", "100", "--election-timeout", "500")
+# For tests whose leader has to stay the same: a busy machine may keep it from running for a second.
+STEADY = ("--heartbeat-interval", "100", "--election-timeout", "3000")
 
 
 # The answers to a change after which it may have been made, or still be.

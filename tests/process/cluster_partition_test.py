@@ -30,8 +30,8 @@ class PartitionTest(history.HistoryCase):
         self.addCleanup(self.network.close)
         self.rng = random.Random(SEED)
 
-    def start(self, size):
-        self.begin(cluster.Cluster(size, [*cluster.QUICK, "--snapshot-count", "500"], network=self.network))
+    def start(self, size, timing=cluster.QUICK):
+        self.begin(cluster.Cluster(size, [*timing, "--snapshot-count", "500"], network=self.network))
         self.history.start_clients(self.members.endpoints, count=size, seed=SEED, pinned=True)
         self.history.start_clients(self.members.endpoints, count=2, seed=SEED)
         self.history.wait_more(100)
@@ -74,7 +74,7 @@ class PartitionTest(history.HistoryCase):
         self.finish(least=300)
 
     def test_a_follower_cut_off_does_not_disturb_the_leader(self):
-        self.start(3)
+        self.start(3, cluster.STEADY)
         leader = self.members.leader()
         cut_off = self.without(leader)[0]
         term = leader.wait_status().raftTerm

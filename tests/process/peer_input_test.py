@@ -65,7 +65,7 @@ class FakeMember(http.server.BaseHTTPRequestHandler):
 
 class PeerInputTest(history.HistoryCase):
     def setUp(self):
-        self.begin(cluster.Cluster(3))
+        self.begin(cluster.Cluster(3, cluster.STEADY))
         self.leader = self.members.leader()
         status = self.leader.status()
         self.cluster_id = status.header.cluster_id

@@ -315,7 +315,9 @@ class SpaceTest(unittest.TestCase):
             stub = server.kv(channel)
             self.check_written(stub, written)
             self.wait_for("still refused", lambda: self.is_writable(stub))
-            revision = server.put(stub, b"again", b"v").header.revision
+            # Enough for a compaction, however few puts there was time for before the kills.
+            for _ in range(25):
+                revision = server.put(stub, b"again", b"v").header.revision
             self.wait_for("compaction does not go on", lambda: self.is_compacted(stub, revision - 21))
 
 
