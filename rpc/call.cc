@@ -63,6 +63,11 @@ void Call::Deliver() {
   session_->Answer(*this, std::move(made.status), std::move(made.first), std::move(made.rest));
 }
 
+// The callbacks of a handler that goes on after its loop has ended hold the stream, and so this.
+void Call::Discard() {
+  if (is_stream()) static_cast<void>(stream().Take());
+}
+
 void Call::DeliverLarge() {
   if (session_ == nullptr) {
     DropLarge();

@@ -65,6 +65,7 @@ class Call final : public CallContext,
   // True for an HTTP answer whose body was there when it began.
   bool has_whole_http_answer() const { return http_ != nullptr && !is_stream(); }
   void Deliver() override;
+  void Discard() override;
   void OnTimer() override;  // the deadline
 
  private:

@@ -39,13 +39,17 @@ void Mailbox::Push(std::shared_ptr<Item> item) {
   raw->self_ = std::move(item);
   Item* head = head_.load(std::memory_order_relaxed);
   do {
-    if (head == Closed()) {
-      const std::shared_ptr<Item> dropped = std::move(raw->self_);
-      return;
-    }
+    if (head == Closed()) return Discard(*raw);
     raw->next_ = head;
   } while (!head_.compare_exchange_weak(head, raw));
   Wake();
+}
+
+// As in Collect, what is handed to the item from here on is pushed again.
+void Mailbox::Discard(Item& item) {
+  const std::shared_ptr<Item> self = std::move(item.self_);
+  item.queued_.exchange(false);
+  self->Discard();
 }
 
 void Mailbox::Post(Task task) {
@@ -111,7 +115,7 @@ void Mailbox::Close() {
   Item* item = head_.exchange(Closed());
   while (item != nullptr && item != Closed()) {
     Item* next = item->next_;
-    const std::shared_ptr<Item> dropped = std::move(item->self_);
+    Discard(*item);
     item = next;
   }
   std::vector<Task> dropped;

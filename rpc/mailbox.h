@@ -22,6 +22,9 @@ class Mailbox {
     virtual ~Item() = default;
     // Runs after everything that happened before the (last) Push.
     virtual void Deliver() = 0;
+    // In its place when the box is closed, on the thread that pushes or closes: lets go of what
+    // would have been delivered, which may refer to the item.
+    virtual void Discard() {}
 
    private:
     friend class Mailbox;
@@ -35,7 +38,7 @@ class Mailbox {
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  // Does nothing for an item that already waits, nor after Close.
+  // Does nothing for an item that already waits. Discards it after Close.
   void Push(std::shared_ptr<Item> item);
   // The task is dropped after Close.
   void Post(Task task);
@@ -48,10 +51,11 @@ class Mailbox {
   // Returns false if something already waits: then do not sleep. After true, Collect ends the
   // sleep.
   bool PrepareToSleep();
-  // Drops everything that waits or arrives later.
+  // Discards everything that waits or arrives later.
   void Close();
 
  private:
+  static void Discard(Item& item);
   void Wake();
 
   const int wake_fd_;

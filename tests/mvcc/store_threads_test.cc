@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/executor.h"
+#include "tests/eventually.h"
 #include "tests/mvcc/store_fixture.h"
 
 namespace kvorum::mvcc {
@@ -141,6 +142,7 @@ void Read(Store& store, std::atomic<bool>& stop, std::uint64_t seed) {
 }
 
 TEST(StoreThreadsTest, ReadersSeeWholeStatesWhileEverythingGoesOn) {
+  std::atomic<int> defragmented{0};
   ThreadedStore threaded;
   std::atomic<bool> stop{false};
   std::vector<std::jthread> readers;
@@ -149,7 +151,6 @@ TEST(StoreThreadsTest, ReadersSeeWholeStatesWhileEverythingGoesOn) {
   }
   Rng rng(1);
   std::uint64_t index = 0;
-  std::atomic<int> defragmented{0};
   for (int round = 1; round <= 1500; ++round) {
     threaded.OnApply([&] { ApplyRound(*threaded.store, round, ++index, rng); });
     if (round % 500 == 250) {
@@ -159,6 +160,7 @@ TEST(StoreThreadsTest, ReadersSeeWholeStatesWhileEverythingGoesOn) {
       });
     }
   }
+  EXPECT_TRUE(Eventually([&] { return defragmented == 3; }));
   stop = true;
   readers.clear();
   EXPECT_GT(threaded.store->compact_revision(), 0);

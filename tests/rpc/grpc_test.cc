@@ -249,6 +249,33 @@ TEST_F(GrpcTest, ServerStreamDeliversInOrderAndEnds) {
   EXPECT_LE(server_.largest_buffered, 1005);
 }
 
+// A read's callback holds the stream, which holds the read.
+TEST(StreamLifetimeTest, AHandlerThatGoesOnAfterTheServerKeepsNothingAlive) {
+  std::promise<std::shared_ptr<ServerStream>> opened;
+  Router router;
+  router.AddStream(
+      "test.Echo", "Chat", MethodKind::kBidiStream,
+      [&](std::shared_ptr<ServerStream> stream) { opened.set_value(std::move(stream)); });
+  Server server({}, std::move(router), HttpMux::ToHandler(HttpMux()));
+  const std::string address = server.Listen("127.0.0.1", 0, {}).value();
+  server.Start();
+  std::shared_ptr<ServerStream> stream;
+  {
+    Client client(address);
+    const auto call = client.Open("Chat");
+    stream = opened.get_future().get();
+    server.Shutdown(std::chrono::milliseconds(0));
+    EXPECT_FALSE(call->Finish().ok());
+  }
+  bool called = false;
+  stream->Read([stream, &called](const Result<std::optional<SharedBytes>>&) { called = true; });
+  stream->Write({}, [stream, &called](const Result<void>&) { called = true; });
+  const std::weak_ptr<ServerStream> left = stream;
+  stream.reset();
+  EXPECT_TRUE(left.expired());
+  EXPECT_FALSE(called);
+}
+
 TEST_F(GrpcTest, ClientStreamIsSummedUp) {
   auto stream = client_.Open("Collect");
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(stream->Write(std::string(10'000, 'c')));

@@ -66,8 +66,10 @@ TEST(TimerHeapTest, AgreesWithASortedModel) {
 
 struct CountingItem final : Mailbox::Item {
   void Deliver() override { seen = value.load(); }
+  void Discard() override { ++discarded; }
   std::atomic<int> value{0};
   int seen = 0;
+  int discarded = 0;
 };
 
 TEST(MailboxTest, ADeliveryFollowsTheLastPush) {
@@ -105,9 +107,13 @@ TEST(MailboxTest, AClosedBoxKeepsNothing) {
   EXPECT_EQ(item.use_count(), 2);
   mailbox->Close();
   EXPECT_EQ(item.use_count(), 1);
+  EXPECT_EQ(item->discarded, 1);
   auto other = std::make_shared<CountingItem>();
-  mailbox->Push(other);
-  EXPECT_EQ(other.use_count(), 1);
+  for (int i = 1; i <= 2; ++i) {
+    mailbox->Push(other);
+    EXPECT_EQ(other.use_count(), 1);
+    EXPECT_EQ(other->discarded, i) << "what came with the second push stays";
+  }
   const auto token = std::make_shared<int>();
   mailbox->Post([token] {});
   EXPECT_EQ(token.use_count(), 1);
