@@ -55,9 +55,15 @@ class IncarnationGuard {
   virtual ~IncarnationGuard() = default;
   // The header's value.
   virtual std::string Own() const = 0;
+  // Whose word an incarnation is. Anybody may write a member's headers into a request.
+  enum class Told : std::uint8_t {
+    kByItsUrl,   // the answer of a connection to the member's own URL, or a caller with a
+                 // certificate
+    kByACaller,  // a request without one
+  };
   // A peer tells its incarnation, or none. Returns false if it has lost data and does not know it:
-  // nothing may be heard from it.
-  virtual bool Admits(raft::MemberId peer, std::string_view told) = 0;
+  // nothing may be heard from it. What a caller tells is not remembered.
+  virtual bool Admits(raft::MemberId peer, std::string_view told, Told how) = 0;
   // A peer does not admit us.
   virtual void ToldOfLoss(raft::MemberId peer) = 0;
 };

@@ -31,6 +31,7 @@ struct PeerIdentity {
   std::uint64_t cluster_id = 0;
   std::string peer_urls;                     // ours, separated by commas
   IncarnationGuard* incarnations = nullptr;  // null: none is told, and everybody admitted
+  bool callers_show_certificates = false;    // on all our peer URLs
 };
 
 // The head of a request to a peer, up to and including the line of X-PeerURLs. `more` has complete

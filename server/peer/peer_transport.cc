@@ -255,9 +255,11 @@ std::vector<rpc::HttpHeader> PeerTransport::Impl::OwnHeaders() const {
 // A member that has lost data and does not know it is not heard, until it does.
 std::optional<rpc::HttpResponse> PeerTransport::Impl::RefuseIncarnation(const rpc::HttpHead& head,
                                                                         raft::MemberId sender) {
+  using Told = IncarnationGuard::Told;
   IncarnationGuard* guard = links.identity.incarnations;
+  const Told how = links.identity.callers_show_certificates ? Told::kByItsUrl : Told::kByACaller;
   if (guard == nullptr || !KnowsMember(sender) ||
-      guard->Admits(sender, head.Header("x-kvorum-incarnation"))) {
+      guard->Admits(sender, head.Header("x-kvorum-incarnation"), how)) {
     return std::nullopt;
   }
   rpc::HttpResponse refusal = HttpError(412, "the sender has lost data");

@@ -147,7 +147,8 @@ Result<void> StreamReader::TakeHead(std::size_t& used) {
 Result<void> StreamReader::OnAnswer() {
   IncarnationGuard* guard = links_.identity.incarnations;
   if (guard != nullptr &&
-      !guard->Admits(peer_, connection_->parser.head().Header("x-kvorum-incarnation"))) {
+      !guard->Admits(peer_, connection_->parser.head().Header("x-kvorum-incarnation"),
+                     IncarnationGuard::Told::kByItsUrl)) {
     return Fail(
         Code::kFailedPrecondition,
         "it has lost data: its data directory is another one than before, or an older copy");

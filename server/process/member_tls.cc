@@ -101,4 +101,12 @@ Result<std::optional<PeerTls>> OpenPeerTls(FileSystem& fs, const Options& option
   return peer;
 }
 
+bool DoPeersShowCertificates(const Options& options) {
+  if (options.peer_trusted_ca_file.empty() && !options.peer_client_cert_auth) return false;
+  const bool makes_its_own =
+      options.peer_auto_tls && options.peer_cert_file.empty() && options.peer_key_file.empty();
+  const auto urls = ParseUrls(options.listen_peer_urls);
+  return !makes_its_own && urls.has_value() && std::ranges::all_of(*urls, &Url::tls);
+}
+
 }  // namespace kvorum::server

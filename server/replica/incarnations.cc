@@ -13,6 +13,21 @@ constexpr std::string_view kFirstLine = "kvorum incarnation 1";
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{64} << 10;
 // Members that have left are forgotten when there are more.
 constexpr std::size_t kMaxSeen = 64;
+
+using Seen = std::map<raft::MemberId, SeenIncarnation>;
+
+void Keep(Seen& all, raft::MemberId peer, const SeenIncarnation& now) {
+  all[peer] = now;
+  if (all.size() <= kMaxSeen) return;
+  const bool is_first = all.begin()->first == peer;
+  all.erase(is_first ? std::next(all.begin()) : all.begin());
+}
+
+// True if what is told comes from what was seen there, or from later on.
+bool Continues(const Seen& all, raft::MemberId peer, const Incarnation& told) {
+  const auto seen = all.find(peer);
+  return seen != all.end() && !seen->second.IsAheadOf(told);
+}
 constexpr Duration kSaveAgain = std::chrono::seconds(1);
 
 std::string_view CutLine(std::string_view& text, char end) {
@@ -115,34 +130,35 @@ raft::Index Incarnations::lost_data() const {
   return lost_data_;
 }
 
-bool Incarnations::Admits(raft::MemberId peer, std::string_view text) {
+bool Incarnations::Admits(raft::MemberId peer, std::string_view text, Told how) {
   const auto told = Incarnation::Parse(text);
-  bool has_lost = false;
   {
     const std::lock_guard lock(mutex_);
     const auto seen = seen_.find(peer);
-    if (!told.has_value()) {
-      // A member of another program: what its predecessor in this place has told is history.
-      if (seen != seen_.end() && text.empty()) {
-        seen_.erase(seen);
-        SaveSoon();
-      }
+    const bool has_lost = told.has_value() && seen != seen_.end() && seen->second.IsAheadOf(*told);
+    if (has_lost && !told->lacks_data && !Continues(excused_, peer, *told)) return false;
+    if (how == Told::kByACaller) {
+      if (has_lost) Keep(excused_, peer, SeenIncarnation::Of(*told));
       return true;
     }
-    has_lost = seen != seen_.end() && seen->second.IsAheadOf(*told);
-    if (has_lost && !told->lacks_data) return false;
-    const SeenIncarnation now = SeenIncarnation::Of(*told);
-    if (seen == seen_.end() || seen->second != now) {
-      seen_[peer] = now;
-      if (seen_.size() > kMaxSeen) {
-        const bool is_first = seen_.begin()->first == peer;
-        seen_.erase(is_first ? std::next(seen_.begin()) : seen_.begin());
-      }
+    if (told.has_value()) {
+      Remember(peer, SeenIncarnation::Of(*told));
+    } else if (seen != seen_.end() && text.empty()) {
+      // A member of another program: what its predecessor in this place has told is history.
+      seen_.erase(seen);
       SaveSoon();
     }
   }
-  if (told->lacks_data && hooks_.on_peers_loss) hooks_.on_peers_loss(peer);
+  if (told.has_value() && told->lacks_data && hooks_.on_peers_loss) hooks_.on_peers_loss(peer);
   return true;
+}
+
+void Incarnations::Remember(raft::MemberId peer, const SeenIncarnation& now) {
+  excused_.erase(peer);
+  const auto seen = seen_.find(peer);
+  if (seen != seen_.end() && seen->second == now) return;
+  Keep(seen_, peer, now);
+  SaveSoon();
 }
 
 void Incarnations::ToldOfLoss(raft::MemberId peer) {

@@ -46,7 +46,7 @@ class Incarnations final : public IncarnationGuard {
 
   // ---- IncarnationGuard ----
   std::string Own() const override;
-  bool Admits(raft::MemberId peer, std::string_view told) override;
+  bool Admits(raft::MemberId peer, std::string_view told, Told how) override;
   void ToldOfLoss(raft::MemberId peer) override;
 
   // The index of raft::LostData, kept over restarts; 0: nothing is lacking. Peers are told that
@@ -60,6 +60,7 @@ class Incarnations final : public IncarnationGuard {
 
   bool Parse(std::string_view text);
   std::string Content() const;
+  void Remember(raft::MemberId peer, const SeenIncarnation& now);
   void SaveSoon();
   void Save();
 
@@ -72,6 +73,9 @@ class Incarnations final : public IncarnationGuard {
   Incarnation own_;           // lacks_data as the file says
   raft::Index lost_data_ = 0;
   std::map<raft::MemberId, SeenIncarnation> seen_;
+  // Of callers that know that they lack data: they are admitted when that is made good, too, though
+  // their own URLs may not be reached. Not in the file.
+  std::map<raft::MemberId, SeenIncarnation> excused_;
   bool will_save_ = false;
 };
 

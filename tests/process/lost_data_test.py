@@ -2,6 +2,7 @@
 acknowledged is lost, and it is refused with the commands to type or filled again (docs/decisions/0053).
 """
 
+import http.client
 import os
 import shutil
 import time
@@ -150,6 +151,40 @@ class LostDataTest(unittest.TestCase):
         cluster.wait_until(lambda: all(has(m, "new19") for m in self.members.members), "nothing to be lost")
         self.members.check_equal()
 
+    def forge(self, at, member_id, incarnation):
+        """Opens both of a member's streams in its name, as anybody can who reaches the peer port."""
+        status = at.wait_status()
+        for kind in ("message", "msgapp"):
+            connection = http.client.HTTPConnection(at.host, at.peer_port, timeout=0.2)
+            try:
+                connection.request("GET", f"/raft/stream/{kind}/{member_id:x}", headers={
+                    "X-Etcd-Cluster-ID": f"{status.header.cluster_id:x}", "X-Server-From": f"{member_id:x}",
+                    "X-Server-Version": "3.7.3", "X-Min-Cluster-Version": "3.0.0",
+                    "X-Raft-To": f"{status.header.member_id:x}", "X-Kvorum-Incarnation": incarnation})
+                self.assertEqual(connection.getresponse().status, 200)
+            except TimeoutError:
+                pass
+            finally:
+                connection.close()
+
+    def test_what_a_stranger_tells_of_members_takes_no_quorum(self):
+        ids = {m: m.wait_status().header.member_id for m in self.members.members}
+        for number in range(1, 4):
+            for at in self.members.members:
+                for member, member_id in ids.items():
+                    if member is not at:
+                        self.forge(at, member_id, f"{number} 7fffffff {number} lacking")
+        for round_ in range(2):
+            put(self.members.leader(), f"round {round_}")
+            self.members.check_equal()
+            for member in self.members.members:
+                self.assertEqual(metric(member, "kvorum_data_lost"), 0)
+                self.assertNotIn(b"lacks data", member.log())
+            if round_ == 0:
+                for member in self.members.members:
+                    member.kill()
+                self.members.start()
+
     def test_who_only_restarts_has_lost_nothing(self):
         for member in self.members.members:
             put(self.members.leader(), f"before {member.name}")
@@ -159,6 +194,42 @@ class LostDataTest(unittest.TestCase):
         for member in self.members.members:
             for start in range(1, member.starts + 1):
                 self.assertNotIn(b"lacks data", member.log_of(start))
+
+
+class FirstMemberTest(unittest.TestCase):
+    """The first member of a cluster that has grown one by one: its first command line names nobody else."""
+
+    def setUp(self):
+        self.members = cluster.Cluster(1)
+        self.addCleanup(lambda: self.members.close())
+        self.members.start()
+        self.first = self.members.members[0]
+        for name in ("m2", "m3"):
+            member = self.members.new_member(name)
+            self.members.change("MemberAdd", rpc_pb2.MemberAddRequest(peerURLs=[member.peer_url]))
+            member.start()
+        for number in range(20):
+            put(self.members.leader(), f"key{number}")
+        self.members.wait_equal()
+
+    def test_it_does_not_lead_alone_when_its_disk_is_wiped(self):
+        self.first.kill()
+        self.first.wipe()
+        rest = [m for m in self.members.members if m is not self.first]
+        put(self.members.leader(among=rest), "while it is away")
+        self.members.state = "new"
+        self.first.launch()
+        cluster.wait_until(lambda: b"this member lacks data that it had acknowledged" in self.first.log(),
+                           "it to be told")
+        cluster.wait_until(lambda: self.first.alive and has(self.first, "while it is away"), "it to be filled")
+        self.assertFalse(has(self.first, "nobody's"))
+        put(self.members.leader(), "afterwards")
+        self.members.check_equal()
+        # And it does not lead beside the others after a restart.
+        self.first.kill()
+        self.first.start()
+        put(self.members.leader(), "again")
+        self.members.check_equal()
 
 
 @unittest.skipUnless(os.path.exists(ETCD), "SKIPPED: no etcd of 3.7")

@@ -13,6 +13,8 @@
 namespace kvorum::server {
 namespace {
 
+using enum IncarnationGuard::Told;
+
 constexpr const char* kFile = "/data/member/incarnation";
 
 TEST(IncarnationTest, ItsTextComesBackAsItWas) {
@@ -79,28 +81,57 @@ TEST_F(IncarnationsTest, AllStartsOfADirectoryAreOneIncarnation) {
 
 TEST_F(IncarnationsTest, APeerThatComesBackWithLessIsNotAdmittedUntilItKnows) {
   auto mine = Open(1);
-  EXPECT_TRUE(mine->Admits(2, "a 3 30,20,10"));
-  EXPECT_TRUE(mine->Admits(2, "a 4 40,30,20"));
+  EXPECT_TRUE(mine->Admits(2, "a 3 30,20,10", kByItsUrl));
+  EXPECT_TRUE(mine->Admits(2, "a 4 40,30,20", kByItsUrl));
   Save();
   mine = Open(2);
-  EXPECT_TRUE(mine->Admits(2, "a 4 40,30,20")) << "remembered over restarts";
-  EXPECT_FALSE(mine->Admits(2, "a 3 30,20,10"));
-  EXPECT_FALSE(mine->Admits(2, "b 1 1"));
-  EXPECT_TRUE(mine->Admits(3, "b 1 1")) << "another member";
+  EXPECT_TRUE(mine->Admits(2, "a 4 40,30,20", kByItsUrl)) << "remembered over restarts";
+  EXPECT_FALSE(mine->Admits(2, "a 3 30,20,10", kByItsUrl));
+  EXPECT_FALSE(mine->Admits(2, "b 1 1", kByItsUrl));
+  EXPECT_TRUE(mine->Admits(3, "b 1 1", kByItsUrl)) << "another member";
   EXPECT_EQ(peers_losses_, 0);
-  EXPECT_TRUE(mine->Admits(2, "b 1 1 lacking"));
+  EXPECT_TRUE(mine->Admits(2, "b 1 1 lacking", kByItsUrl));
   EXPECT_EQ(peers_losses_, 1);
-  EXPECT_TRUE(mine->Admits(2, "b 1 1")) << "made good";
-  EXPECT_FALSE(mine->Admits(2, "a 4 40,30,20")) << "and the old directory comes too late";
+  EXPECT_TRUE(mine->Admits(2, "b 1 1", kByItsUrl)) << "made good";
+  EXPECT_FALSE(mine->Admits(2, "a 4 40,30,20", kByItsUrl))
+      << "and the old directory comes too late";
+}
+
+// Anybody can send these headers to a peer port without certificates.
+TEST_F(IncarnationsTest, WhatACallerTellsIsNotRemembered) {
+  auto mine = Open(1);
+  EXPECT_TRUE(mine->Admits(2, "b 7fffffff 1 lacking", kByACaller));
+  EXPECT_TRUE(mine->Admits(2, "a 3 30,20,10", kByItsUrl)) << "nobody was known before";
+  for (const char* told : {"b 7fffffff 1 lacking", "a 9 90,80 lacking", "a 9 90,80", "", "x"})
+    EXPECT_TRUE(mine->Admits(2, told, kByACaller)) << told;
+  EXPECT_EQ(peers_losses_, 0);
+  Save();
+  EXPECT_TRUE(Content().contains("peer 2 a 3 30\n")) << Content();
+  EXPECT_TRUE(mine->Admits(2, "a 3 30,20,10", kByACaller)) << "the member itself, as before";
+  EXPECT_TRUE(mine->Admits(2, "a 4 40,30,20", kByACaller));
+  EXPECT_TRUE(mine->Admits(2, "a 4 40,30,20", kByItsUrl));
+}
+
+TEST_F(IncarnationsTest, ACallerThatHasLostDataIsNotAdmittedUntilItKnows) {
+  auto mine = Open(1);
+  EXPECT_TRUE(mine->Admits(2, "a 3 30,20,10", kByItsUrl));
+  EXPECT_FALSE(mine->Admits(2, "b 1 1", kByACaller));
+  EXPECT_TRUE(mine->Admits(2, "b 1 1 lacking", kByACaller));
+  EXPECT_TRUE(mine->Admits(2, "b 1 1", kByACaller))
+      << "made good, though its URL cannot be reached";
+  EXPECT_TRUE(mine->Admits(2, "b 2 2,1", kByACaller)) << "started again";
+  EXPECT_FALSE(mine->Admits(2, "c 1 1", kByACaller)) << "lost again";
+  EXPECT_TRUE(mine->Admits(2, "b 1 1 lacking", kByItsUrl));
+  EXPECT_FALSE(mine->Admits(2, "a 3 30,20,10", kByACaller));
 }
 
 TEST_F(IncarnationsTest, AMemberOfAnotherProgramTellsNone) {
   auto mine = Open(1);
-  EXPECT_TRUE(mine->Admits(2, "a 3 30,20,10"));
-  EXPECT_TRUE(mine->Admits(2, "nonsense")) << "and changes nothing";
-  EXPECT_FALSE(mine->Admits(2, "b 1 1"));
-  EXPECT_TRUE(mine->Admits(2, ""));
-  EXPECT_TRUE(mine->Admits(2, "b 1 1"));
+  EXPECT_TRUE(mine->Admits(2, "a 3 30,20,10", kByItsUrl));
+  EXPECT_TRUE(mine->Admits(2, "nonsense", kByItsUrl)) << "and changes nothing";
+  EXPECT_FALSE(mine->Admits(2, "b 1 1", kByItsUrl));
+  EXPECT_TRUE(mine->Admits(2, "", kByItsUrl));
+  EXPECT_TRUE(mine->Admits(2, "b 1 1", kByItsUrl));
 }
 
 TEST_F(IncarnationsTest, WhoLacksDataSaysSoOnceThatIsOnDisk) {
@@ -123,7 +154,7 @@ TEST_F(IncarnationsTest, WhoLacksDataSaysSoOnceThatIsOnDisk) {
 
 TEST_F(IncarnationsTest, TheFileIsAsItIs) {
   auto mine = Open(1);
-  EXPECT_TRUE(mine->Admits(0x1f, "a 3 30,20,10"));
+  EXPECT_TRUE(mine->Admits(0x1f, "a 3 30,20,10", kByItsUrl));
   mine->SetLostData(16);
   Save();
   Incarnation own = *Incarnation::Parse(mine->Own());
@@ -144,7 +175,7 @@ TEST_F(IncarnationsTest, ADamagedFileIsAnotherDirectory) {
 
 TEST_F(IncarnationsTest, MembersThatLeftAreForgotten) {
   auto mine = Open(1);
-  for (std::uint64_t id = 1; id <= 200; ++id) mine->Admits(raft::MemberId{id}, "a 1 1");
+  for (std::uint64_t id = 1; id <= 200; ++id) mine->Admits(raft::MemberId{id}, "a 1 1", kByItsUrl);
   Save();
   EXPECT_LT(Content().size(), 64 * 40 + 200);
 }

@@ -159,7 +159,7 @@ class ScriptedGuard final : public IncarnationGuard {
     const std::lock_guard lock(mutex_);
     return own_;
   }
-  bool Admits(raft::MemberId, std::string_view told) override {
+  bool Admits(raft::MemberId, std::string_view told, Told) override {
     const std::lock_guard lock(mutex_);
     told_ = told;
     return expected_.empty() || told == expected_;

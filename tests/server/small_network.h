@@ -143,7 +143,7 @@ class SmallNetwork {
     IncarnationGuard* sender = ports_.at(from)->guard;
     IncarnationGuard* receiver = ports_.at(to)->guard;
     if (sender == nullptr || receiver == nullptr || admitted_.contains({from, to})) return true;
-    if (!receiver->Admits(from, sender->Own())) {
+    if (!receiver->Admits(from, sender->Own(), IncarnationGuard::Told::kByItsUrl)) {
       sender->ToldOfLoss(to);
       return false;
     }
