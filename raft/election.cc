@@ -170,6 +170,7 @@ void Node::HandlePreVoteResponse(const Message& message) {
 
 void Node::TickFollower() {
   if (!timers_.TickFollower()) return;
+  MaybeMakeGood();  // it may be alone, now that it hears nobody
   if (IsPromotable()) {
     timers_.RestartElection();
     Campaign();

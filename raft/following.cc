@@ -88,30 +88,39 @@ void Node::HandleHeartbeat(const Message& message) {
     RecordEvent(EventType::kCommitBeyondLog, message.from, message.commit);
     FindLostData(message.from, message.commit);
     // The leader may have nothing to send, and would not find out.
-    if (MayRefuse(message.commit)) {
-      Send({.type = MessageType::kAppResp,
-            .reject = true,
-            .to = message.from,
-            .log_term = log_.last_term(),
-            .index = message.commit,
-            .reject_hint = log_.last_index()});
-    }
-  } else if (lost_data_.WaitsForAppend(term_) && MayRefuse(log_.last_index())) {
-    // The loss was found when the leader had filled this member already and nobody writes: a
-    // refusal brings an append.
-    Send({.type = MessageType::kAppResp,
-          .reject = true,
-          .to = message.from,
-          .log_term = log_.last_term(),
-          .index = log_.last_index(),
-          .reject_hint = log_.last_index()});
+    RefuseHeartbeat(message.from, message.commit);
+  } else if (message.commit > std::max(log_.committed(), KnownToMatch())) {
+    // Acknowledged before a restart, or what this member has there now is not what it acknowledged:
+    // a refusal brings an append, which tells.
+    RefuseHeartbeat(message.from, message.commit);
+  } else if (lost_data_.WaitsForAppend(term_)) {
+    // The loss was found when the leader had filled this member already and nobody writes.
+    RefuseHeartbeat(message.from, log_.last_index());
   }
-  log_.CommitTo(std::min(message.commit, log_.last_index()));
+  log_.CommitTo(std::min(message.commit, KnownToMatch()));
   MaybeMakeGood();
   // A read may not rely on a member that can have lost its vote for another leader.
   Send({.type = MessageType::kHeartbeatResp,
         .to = message.from,
         .context = lost_data_.stands() ? SharedBytes() : message.context});
+}
+
+// As if an append behind `index` had come, which does not fit.
+void Node::RefuseHeartbeat(MemberId leader, Index index) {
+  if (!MayRefuse(index)) return;
+  Send({.type = MessageType::kAppResp,
+        .reject = true,
+        .to = leader,
+        .log_term = log_.last_term(),
+        .index = index,
+        .reject_hint = log_.last_index()});
+}
+
+// The last entry that is certainly as in the log of this term's leader. A heartbeat tells what this
+// member has acknowledged, but an older copy of its disk may hold other entries there, which were
+// never committed.
+Index Node::KnownToMatch() const {
+  return log_.last_term() == term_ ? log_.last_index() : acknowledged_;
 }
 
 void Node::HandleSnapshot(const Message& message) {
@@ -151,17 +160,27 @@ void Node::LoseData() {
   FindLostData(kNone, 1);
 }
 
-// An only voter is nobody's to catch up with. While entries are left to apply, a member that begins
-// again is for a moment the only one that it knows of.
+// An only voter is nobody's to catch up with. A member that begins again is for a moment the only
+// one that it knows of: while entries are left to apply, and until its leader has sent those that
+// add the others.
 bool Node::IsAlone() const {
-  return tracker_.IsOnlyVoter(config_.id) && log_.applied() == log_.last_index();
+  return tracker_.IsOnlyVoter(config_.id) && log_.applied() == log_.last_index() &&
+         (leader_ == kNone || leader_ == config_.id);
 }
 
 void Node::MaybeMakeGood() {
-  const bool is_good = lost_data_.IsMadeGood(log_, term_) || IsAlone();
-  if (!lost_data_.stands() || !is_good) return;
+  if (!lost_data_.stands() || !IsVoteOnDisk()) return;
+  // Who knows of entries that it lacks is not alone: somebody had told it of them.
+  const bool is_good =
+      lost_data_.IsMadeGood(log_, term_) || (IsAlone() && lost_data_.IsReachedBy(log_));
+  if (!is_good) return;
   RecordEvent(EventType::kDataMadeGood, kNone, lost_data_.index());
   lost_data_.Forget();
+}
+
+bool Node::IsVoteOnDisk() const {
+  return last_ready_.hard_state.term == term_ && last_ready_.hard_state.vote == vote_ &&
+         !writes_.HasVote();
 }
 
 // Until the snapshot is on disk and installed, this member cannot lead.

@@ -6,6 +6,12 @@
 
 namespace kvorum::raft {
 
+namespace {
+
+Index HeldBy(const Log& log) { return std::min(log.persisted(), log.committed()); }
+
+}  // namespace
+
 bool LostData::Found(Index index) {
   if (index <= index_) return false;
   index_ = index;
@@ -20,8 +26,9 @@ void LostData::HeardCommit(Term term, Index commit) {
 }
 
 bool LostData::IsMadeGood(const Log& log, Term term) const {
-  const Index held = std::min(log.persisted(), log.committed());
-  return heard_in_ == term && held >= index_ && log.TermAt(held) == term;
+  return heard_in_ == term && IsReachedBy(log) && log.TermAt(HeldBy(log)) == term;
 }
+
+bool LostData::IsReachedBy(const Log& log) const { return HeldBy(log) >= index_; }
 
 }  // namespace kvorum::raft

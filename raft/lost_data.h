@@ -34,6 +34,8 @@ class LostData {
   // earlier terms since it reaches into this term, whose leader had all of them, and entries of
   // this term since it reaches index().
   bool IsMadeGood(const Log& log, Term term) const;
+  // True if the log, as far as it is committed and on disk, reaches index().
+  bool IsReachedBy(const Log& log) const;
   void Forget() { *this = LostData(); }
 
  private:

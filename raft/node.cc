@@ -276,6 +276,9 @@ Result<void> Node::StepFromLeader(Message& message) {
     leader_ = message.from;
     RecordEvent(EventType::kBecameFollower, leader_);
   }
+  // The lost disk may have held a vote in this term. It went to this leader, or to somebody who has
+  // not won: with the leader's name in its place it cannot be given twice.
+  if (lost_data_.stands() && vote_ == kNone) vote_ = message.from;
   if (message.type == MessageType::kApp) return HandleAppend(message);
   if (message.type == MessageType::kSnap) {
     HandleSnapshot(message);

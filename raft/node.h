@@ -239,11 +239,14 @@ class Node {
   bool MayRefuse(Index index);
   bool IsFull() const;
   void HandleHeartbeat(const Message& message);
+  void RefuseHeartbeat(MemberId leader, Index index);
+  Index KnownToMatch() const;
   void HandleSnapshot(const Message& message);
   bool RestoreSnapshot(const std::shared_ptr<const Snapshot>& snapshot);
   bool IsSnapshotPending() const;
   void FindLostData(MemberId leader, Index index);
   void MaybeMakeGood();
+  bool IsVoteOnDisk() const;
   bool IsAlone() const;
 
   // reads.cc: linearizable reads.

@@ -20,6 +20,10 @@ bool Supersedes(const Message& later, const Message& earlier) {
 
 }  // namespace
 
+bool WriteQueue::HasVote() const {
+  return std::ranges::any_of(writes_, [](const Write& write) { return write.term != 0; });
+}
+
 void WriteQueue::Promise(Message message) {
   if (!promised_.empty() && Supersedes(message, promised_.back())) {
     promised_.back() = std::move(message);

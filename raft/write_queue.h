@@ -32,6 +32,8 @@ class WriteQueue {
   static constexpr std::size_t kMaxMessages = 16'384;
 
   bool empty() const { return writes_.empty(); }
+  // True if a write in progress holds a term and vote.
+  bool HasVote() const;
   // The write that the disk has had for longest. There must be one.
   const Write& oldest() const { return writes_.front(); }
   // True if the owner found that the oldest write takes longer than an election time-out.

@@ -4,9 +4,8 @@
 // (tests/raft/cluster.h checks that); then the faults end, and the cluster has to make progress
 // again.
 //
-// KVORUM_RAFT_SEED=n runs that one seed, KVORUM_RAFT_SEEDS=n that many. With
-// KVORUM_RAFT_REPLACES_DISKS members' disks are replaced by older ones, too; seed 73 then loses
-// what was committed, which is open.
+// KVORUM_RAFT_SEED=n runs that one seed, KVORUM_RAFT_SEEDS=n that many, and with KVORUM_RAFT_PRINT
+// all that happens is printed.
 #include "tests/raft/cluster.h"
 
 #include <gtest/gtest.h>
@@ -14,6 +13,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -33,7 +33,7 @@ struct Coverage {
   std::size_t elections = 0, committed = 0, reads = 0, crashes = 0, torn_writes = 0, partitions = 0,
               snapshots = 0, conf_changes = 0, joint_states = 0, transfers = 0, truncations = 0,
               lost_quorums = 0, refused_conf_changes = 0, disk_stalls = 0, stalled_leaders = 0,
-              replaced_disks = 0;
+              replaced_disks = 0, made_good = 0;
 
   void Add(const Coverage& other) {
     elections += other.elections;
@@ -52,19 +52,25 @@ struct Coverage {
     disk_stalls += other.disk_stalls;
     stalled_leaders += other.stalled_leaders;
     replaced_disks += other.replaced_disks;
+    made_good += other.made_good;
   }
 };
+
+enum class Disks : std::uint8_t { kStay, kAreReplaced };
 
 // One history, from one seed.
 class History {
  public:
-  explicit History(std::uint64_t seed) : rng_(seed) {
+  explicit History(std::uint64_t seed, Disks disks = Disks::kStay)
+      : rng_(seed), replaces_disks_(disks == Disks::kAreReplaced) {
     voters_ = 1 + rng_.Below(5);
-    const std::size_t spares = rng_.OneIn(2) ? 0 : 1 + rng_.Below(3);
+    std::size_t spares = rng_.OneIn(2) ? 0 : 1 + rng_.Below(3);
     changes_conf_ = spares > 0 || rng_.OneIn(2);
-    // Not drawn: other seeds keep their histories.
-    replaces_disks_ = voters_ >= 3 && !changes_conf_ && seed % 2 == 1 &&
-                      std::getenv("KVORUM_RAFT_REPLACES_DISKS") != nullptr;
+    if (replaces_disks_) {
+      voters_ = 3 + rng_.Below(3);
+      spares = 0;
+      changes_conf_ = false;
+    }
     Config config{.pre_vote = !rng_.OneIn(4),
                   .check_quorum = !rng_.OneIn(4),
                   .takes_conf_change_v2 = true,
@@ -131,8 +137,15 @@ class History {
   }
   const std::string& text() const { return text_; }
   void KeepText() { keeps_text_ = true; }
+  void PrintText() { prints_text_ = true; }
 
  private:
+  void Note(MemberId id, const std::string& what) {
+    if (keeps_text_) text_ += std::to_string(id.value()) + what;
+    // At once: a broken promise ends the process.
+    if (prints_text_) std::fprintf(stderr, "%lu%s", id.value(), what.c_str());
+  }
+
   Member& Any() { return cluster_.member(MemberId{1 + rng_.Below(cluster_.members().size())}); }
 
   Member* Leader() {
@@ -157,7 +170,7 @@ class History {
     if (!member.node().HasReady()) return;
     const bool was_leader = member.node().role() == Role::kLeader;
     const Ready ready = member.TakeReady();
-    if (keeps_text_) text_ += std::to_string(member.id().value()) + ": " + Describe(ready);
+    Note(member.id(), ": " + Describe(ready));
     for (const Event& event : ready.events) {
       coverage_.snapshots += event.type == EventType::kSnapshotRestored ? 1 : 0;
       coverage_.truncations += event.type == EventType::kLogTruncated ? 1 : 0;
@@ -165,6 +178,7 @@ class History {
       coverage_.refused_conf_changes += event.type == EventType::kConfChangeRefused ? 1 : 0;
       coverage_.conf_changes += event.type == EventType::kConfChanged ? 1 : 0;
       coverage_.disk_stalls += event.type == EventType::kDiskStalled ? 1 : 0;
+      coverage_.made_good += event.type == EventType::kDataMadeGood ? 1 : 0;
       coverage_.stalled_leaders += event.type == EventType::kDiskStalled && was_leader ? 1 : 0;
     }
     for (const Message& message : ready.messages)
@@ -184,6 +198,7 @@ class History {
     if (!is_repeated) network.erase(network.begin() + static_cast<std::ptrdiff_t>(position));
     const bool is_lost =
         !IsConnected(message.from, message.to) || !cluster_.member(message.to).is_up();
+    if (prints_text_) Note(message.to, (is_lost ? " loses " : " gets ") + Describe(message) + "\n");
     if (!is_lost) cluster_.Deliver(message);
     Member& sender = cluster_.member(message.from);
     if (!sender.is_up()) return;
@@ -285,7 +300,7 @@ class History {
     ++coverage_.crashes;
     if (surviving != 0 && surviving != steps) ++coverage_.torn_writes;
     member.Crash(surviving);
-    if (keeps_text_) text_ += std::to_string(member.id().value()) + " crashes\n";
+    Note(member.id(), " crashes\n");
   }
 
   // A majority of which two members have lost data may have lost what it committed, and a vote that
@@ -304,7 +319,7 @@ class History {
     // Its peers would tell it before it takes part.
     member.LoseData();
     ++coverage_.replaced_disks;
-    if (keeps_text_) text_ += std::to_string(member.id().value()) + " gets an older disk\n";
+    Note(member.id(), " gets an older disk\n");
   }
 
   void Partition() {
@@ -361,12 +376,13 @@ class History {
   std::size_t voters_ = 0;
   bool changes_conf_ = false;
   int proposals_ = 0;
-  bool replaces_disks_ = false;
+  const bool replaces_disks_;
   std::map<MemberId, Disk> older_disks_;
   std::vector<std::uint64_t> groups_;  // by member; empty: no partition
   MemberId stalled_disk_ = kNone;
   Coverage coverage_;
   bool keeps_text_ = false;
+  bool prints_text_ = false;
   std::string text_;
 };
 
@@ -375,30 +391,40 @@ std::uint64_t NumberFromEnvironment(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-TEST(RaftClusterTest, KeepsItsPromisesAndRecovers) {
+// Runs `seeds` seeds, or the one that the environment asks for. Returns nothing if that was all, or
+// one failed.
+std::optional<Coverage> RunSeeds(std::uint64_t seeds, Disks disks) {
   const std::uint64_t only_seed = NumberFromEnvironment("KVORUM_RAFT_SEED", 0);
-  const std::uint64_t seeds = NumberFromEnvironment("KVORUM_RAFT_SEEDS", 150);
   Coverage coverage;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     if (only_seed != 0) seed = only_seed;
     SCOPED_TRACE("seed " + std::to_string(seed));
     if (only_seed != 0 || seeds > 1000000) std::printf("seed %lu\n", seed);
-    History history(seed);
+    History history(seed, disks);
+    if (std::getenv("KVORUM_RAFT_PRINT") != nullptr) history.PrintText();
     history.RunWithFaults(20000);
     history.Heal(2000);
     coverage.Add(history.coverage());
-    if (only_seed != 0 || testing::Test::HasFailure()) return;
+    if (only_seed != 0 || testing::Test::HasFailure()) return std::nullopt;
   }
   std::printf(
       "%zu elections, %zu committed, %zu reads, %zu crashes, %zu torn writes, %zu partitions, "
       "%zu snapshots, %zu configuration changes applied, %zu joint, %zu refused, %zu transfers, "
-      "%zu truncations, %zu lost quorums, %zu stalled disks, %zu of leaders, %zu replaced disks\n",
+      "%zu truncations, %zu lost quorums, %zu stalled disks, %zu of leaders, %zu replaced disks, "
+      "%zu made good\n",
       coverage.elections, coverage.committed, coverage.reads, coverage.crashes,
       coverage.torn_writes, coverage.partitions, coverage.snapshots, coverage.conf_changes,
       coverage.joint_states, coverage.refused_conf_changes, coverage.transfers,
       coverage.truncations, coverage.lost_quorums, coverage.disk_stalls, coverage.stalled_leaders,
-      coverage.replaced_disks);
-  if (seeds < 100) return;
+      coverage.replaced_disks, coverage.made_good);
+  return coverage;
+}
+
+TEST(RaftClusterTest, KeepsItsPromisesAndRecovers) {
+  const std::uint64_t seeds = NumberFromEnvironment("KVORUM_RAFT_SEEDS", 150);
+  const std::optional<Coverage> ran = RunSeeds(seeds, Disks::kStay);
+  if (!ran.has_value() || seeds < 100) return;
+  const Coverage& coverage = *ran;
   EXPECT_GT(coverage.elections, 5 * seeds);
   EXPECT_GT(coverage.committed, 20 * seeds);
   EXPECT_GT(coverage.reads, 5 * seeds);
@@ -414,6 +440,17 @@ TEST(RaftClusterTest, KeepsItsPromisesAndRecovers) {
   EXPECT_GT(coverage.lost_quorums, seeds / 5);
   EXPECT_GT(coverage.disk_stalls, seeds);
   EXPECT_GT(coverage.stalled_leaders, seeds / 5);
+}
+
+TEST(RaftClusterTest, KeepsThemWhereDisksAreReplacedByOlderOnes) {
+  const std::uint64_t seeds = NumberFromEnvironment("KVORUM_RAFT_SEEDS", 40);
+  const std::optional<Coverage> ran = RunSeeds(seeds, Disks::kAreReplaced);
+  if (!ran.has_value() || seeds < 40) return;
+  EXPECT_GT(ran->replaced_disks, seeds);
+  EXPECT_GT(ran->made_good, seeds / 2);
+  EXPECT_GT(ran->elections, 5 * seeds);
+  EXPECT_GT(ran->committed, 20 * seeds);
+  EXPECT_GT(ran->snapshots, seeds / 5);
 }
 
 TEST(RaftClusterTest, OneSeedIsOneHistory) {

@@ -19,13 +19,16 @@ namespace {
 
 class LostDataTest : public testing::Test {
  protected:
-  void Start(std::size_t voters) {
+  void Start(std::size_t voters, std::uint64_t max_append_size_bytes = 1U << 20) {
     std::vector<FirstMember> members(voters);
     for (std::size_t i = 0; i < voters; ++i)
       members[i] = {.id = MemberId{i + 1}, .context = SharedBytes::Static("{}")};
     Bootstrap bootstrap = MakeBootstrap(members);
     for (const FirstMember& first : members) {
-      cluster_.Add({.id = first.id, .seed = first.id.value(), .takes_conf_change_v2 = true},
+      cluster_.Add({.id = first.id,
+                    .seed = first.id.value(),
+                    .takes_conf_change_v2 = true,
+                    .max_append_size_bytes = max_append_size_bytes},
                    {.hard_state = bootstrap.hard_state, .entries = bootstrap.entries});
     }
     Work();
@@ -89,6 +92,22 @@ class LostDataTest : public testing::Test {
   bool HasEverything(std::uint64_t id) {
     return node(id).log().applied() == node(1).log().last_index();
   }
+  // A heartbeat, and nothing else, gets through.
+  void DeliverHeartbeat(std::uint64_t from, std::uint64_t to) {
+    node(from).Tick();
+    static_cast<void>(member(from).TakeReady());
+    for (const Message& message : std::exchange(cluster_.network(), {}))
+      if (message.to == to && message.type == MessageType::kHeartbeat) cluster_.Deliver(message);
+  }
+  // Member 1, whose disk was wiped, gets the first entry again from 2, and no more.
+  void GetFirstEntry() {
+    for (int i = 0; i < 100 && node(1).log().applied() < 1; ++i) {
+      node(2).Tick();
+      for (int round = 0; round < 10 && node(1).log().applied() < 1; ++round) Work(1);
+    }
+    ASSERT_EQ(node(1).log().last_index(), 1);
+    ASSERT_EQ(node(1).log().applied(), 1);
+  }
   Disk OlderCopyOf(std::uint64_t id, int writes_since) {
     Disk copy = member(id).disk();
     Write(writes_since);
@@ -148,11 +167,7 @@ TEST_F(LostDataTest, ItHelpsNobodyToLeadWhoLacksWhatItAcknowledged) {
   cut_off_ = {MemberId{2}, MemberId{3}};
   Tick(1);
   cut_off_ = {MemberId{2}};
-  // One heartbeat, and nothing else, gets through to it.
-  node(1).Tick();
-  static_cast<void>(member(1).TakeReady());
-  for (const Message& message : std::exchange(cluster_.network(), {}))
-    if (message.to == 3 && message.type == MessageType::kHeartbeat) cluster_.Deliver(message);
+  DeliverHeartbeat(1, 3);
   static_cast<void>(member(3).TakeReady());
   EXPECT_TRUE(node(3).lost_data().stands());
   member(1).Crash();
@@ -349,6 +364,125 @@ TEST_F(LostDataTest, AMemberThatIsAloneHasNobodyToWaitFor) {
   node(1).LoseData();
   EXPECT_FALSE(node(1).lost_data().stands());
   EXPECT_EQ(node(1).role(), Role::kLeader);
+}
+
+TEST_F(LostDataTest, AWipedMemberIsNotAloneWhereItHasGotNoMoreThanItsOwnAddition) {
+  Start(3, 1);  // an entry a message
+  Write(3);
+  node(1).TransferLeadership(2);
+  Tick(3);
+  ASSERT_EQ(node(2).role(), Role::kLeader);
+  member(1).ReplaceDisk({});
+  node(1).LoseData();
+  node(2).FollowerLostData(1);
+  GetFirstEntry();
+  ASSERT_TRUE(node(1).tracker().IsOnlyVoter(1)) << "entry 1 adds member 1; 2 and 3 are not known";
+  DeliverHeartbeat(2, 1);
+  EXPECT_TRUE(node(1).lost_data().stands());
+  cut_off_ = {MemberId{1}};
+  Tick(100);
+  EXPECT_EQ(node(1).role(), Role::kFollower) << "it would lead without what is committed";
+  EXPECT_EQ(node(1).log().last_index(), 1);
+  // A restart does not make it forget.
+  member(1).Crash();
+  member(1).Start();
+  Tick(100);
+  EXPECT_EQ(node(1).role(), Role::kFollower);
+  cut_off_.clear();
+  Tick(50);
+  EXPECT_FALSE(node(1).lost_data().stands());
+  EXPECT_EQ(node(1).log().applied(), node(2).log().last_index());
+}
+
+TEST_F(LostDataTest, WhoIsToldSoWhileALeaderFillsItIsNotAlone) {
+  Start(3, 1);
+  Write(3);
+  node(1).TransferLeadership(2);
+  Tick(3);
+  ASSERT_EQ(node(2).role(), Role::kLeader);
+  member(1).ReplaceDisk({});
+  node(2).FollowerLostData(1);
+  GetFirstEntry();
+  node(1).LoseData();
+  EXPECT_TRUE(node(1).lost_data().stands());
+  Tick(50);
+  EXPECT_FALSE(node(1).lost_data().stands());
+  EXPECT_EQ(node(1).log().applied(), node(2).log().last_index());
+}
+
+TEST_F(LostDataTest, AnOlderCopysEntriesThatWereNeverCommittedAreNotCommittedByAHeartbeat) {
+  Start(3);
+  Write(3);
+  // 1 sends an entry to 3 before its own disk has it, and loses power.
+  std::vector<SharedBytes> batch = {SharedBytes::Static("never committed")};
+  ASSERT_EQ(node(1).Propose(batch).accepted, 1);
+  static_cast<void>(member(1).TakeReady());
+  member(1).Crash();
+  cut_off_ = {MemberId{2}};
+  Work();
+  const Disk older = member(3).disk();
+  const Index index = node(3).log().last_index();
+  member(1).Start();
+  ASSERT_LT(node(1).log().last_index(), index);
+  // 2 leads with the vote of 1, puts another entry in its place, and 3 acknowledges that.
+  cut_off_ = {MemberId{3}};
+  node(1).Tick();
+  for (int i = 0; i < 100 && !HasLeader(); ++i) Tick(1);
+  cut_off_.clear();
+  Tick(10);
+  const std::uint64_t leader = node(1).role() == Role::kLeader ? 1 : 2;
+  ASSERT_EQ(node(leader).role(), Role::kLeader);
+  ASSERT_EQ(node(leader).log().last_index(), index);
+  ASSERT_EQ(node(leader).tracker().progress().at(3).match, index);
+  for (const bool is_told : {false, true}) {
+    member(3).ReplaceDisk(older);
+    if (is_told) node(3).LoseData();
+    DeliverHeartbeat(leader, 3);
+    EXPECT_LT(node(3).log().committed(), index) << "its entry is another one";
+    Tick(30);
+    EXPECT_EQ(node(3).log().applied(), index);
+    EXPECT_FALSE(node(3).lost_data().stands());
+  }
+}
+
+TEST_F(LostDataTest, AMemberThatIsAloneForgetsTheMarkWithWhichItStarts) {
+  Start(1);
+  Write(5);
+  Disk marked = member(1).disk();
+  marked.lost_data = 1;
+  member(1).ReplaceDisk(marked);
+  EXPECT_TRUE(node(1).lost_data().stands());
+  Tick(50);
+  EXPECT_FALSE(node(1).lost_data().stands());
+  EXPECT_EQ(node(1).role(), Role::kLeader);
+}
+
+TEST_F(LostDataTest, ItHasNoSecondVoteInTheTermOfTheLeaderThatFillsIt) {
+  Start(3);
+  Write(5);
+  const Term term = node(1).term();
+  // Its lost disk held a vote for 2, which has not won.
+  member(3).ReplaceDisk({});
+  node(3).LoseData();
+  node(1).FollowerLostData(3);
+  Tick(10);
+  ASSERT_FALSE(node(3).lost_data().stands());
+  member(3).Crash();
+  member(3).Start();
+  ASSERT_EQ(node(3).term(), term);
+  ASSERT_TRUE(node(3)
+                  .Step({.type = MessageType::kVote,
+                         .to = 3,
+                         .from = 2,
+                         .term = term,
+                         .log_term = term,
+                         .index = node(3).log().last_index()})
+                  .has_value());
+  cluster_.network().clear();
+  static_cast<void>(member(3).TakeReady());
+  ASSERT_EQ(cluster_.network().size(), 1);
+  EXPECT_EQ(cluster_.network().front().type, MessageType::kVoteResp);
+  EXPECT_TRUE(cluster_.network().front().reject);
 }
 
 TEST_F(LostDataTest, ALeaderThatIsToldSoLeadsNoLonger) {
