@@ -139,7 +139,21 @@ void Access::AdmitUpToDate(std::shared_ptr<rpc::CallContext> call, Check check, 
     if (!confirmed.has_value()) return then(std::unexpected(confirmed.error()));
     auto verdict = Admit(*call, check);
     if (call->caller.token_refused) LogRefusedToken(*call);
-    then(std::move(verdict));
+    if (verdict.has_value() || verdict.error() != kManyLeaseKeys) return then(std::move(verdict));
+    // The loop goes on with other messages of the call's stream, each of which identifies the
+    // caller again: it is copied.
+    parts_.readers->Post([this, caller = call->caller, call, check = std::move(check),
+                          then = std::move(then)]() mutable {
+      AuthStates::Held kept;
+      const auth::AuthState& state = *Newest(kept).state;
+      const auto identity = IdentityIn(state, caller);
+      Result<void> verdict = identity.has_value() ? check(AskerOf(state, *identity, kAllLeaseKeys))
+                                                  : std::unexpected(identity.error());
+      if (call->loop() == nullptr) return then(std::move(verdict));
+      call->loop()->Post([call, then = std::move(then), verdict = std::move(verdict)]() mutable {
+        then(std::move(verdict));
+      });
+    });
   });
 }
 
@@ -152,7 +166,7 @@ void Access::LogRefusedToken(const rpc::CallContext& call) const {
   KV_WARN("invalid auth token", {"remote", call.peer()}, {"method", call.path()});
 }
 
-Result<HeldView> Access::ViewFor(const rpc::Caller& caller, const Check& check) const {
+Result<HeldView> Access::ViewFor(const rpc::Caller& caller, const ViewCheck& check) const {
   for (HeldView::Age age = HeldView::Age::kShared;; age = HeldView::Age::kFresh) {
     KV_TRY(auto view, HeldView::Take(*parts_.store, age));
     if (is_off()) return view;

@@ -8,7 +8,9 @@
 // it only ever refuses after it has caught up with the cluster.
 //
 // Threads: thread-safe; AdmitUpToDate is called on the call's loop, and continues there or, for a
-// call without one, on any thread.
+// call without one, on any thread. Whoever changes a lease must be allowed to write all of its
+// keys: where these are more than kLeaseKeysOnLoop, AdmitUpToDate checks them on a reader's thread,
+// and continues on the loop.
 #pragma once
 
 #include <cstddef>
@@ -47,6 +49,7 @@ class Access {
     const Leases* leases = nullptr;
     RequestBatcher* batcher = nullptr;
     const Clock* clock = nullptr;
+    Executor* readers = nullptr;  // for checks that take too long for a loop
     // At most one of them.
     auth::SimpleTokens* simple_tokens = nullptr;
     const auth::JwtTokens* jwt = nullptr;
@@ -59,13 +62,16 @@ class Access {
   explicit Access(const Parts& parts);
   ~Access();
 
-  // The arguments of `check` are the state and the caller.
-  using Check = std::function<Result<void>(const auth::AuthState&, const auth::Identity&)>;
+  using Check = std::function<Result<void>(const Asker&)>;
   using Then = std::move_only_function<void(Result<void>)>;
+  // The most keys of leases that a check on a loop looks at, which takes less than a millisecond.
+  static constexpr std::size_t kLeaseKeysOnLoop = 1000;
 
-  // Identifies the caller and runs the check. A refusal may be out of date.
+  // Identifies the caller and runs the check. A refusal may be out of date, or be for more keys of
+  // leases than are looked at here (kManyLeaseKeys): AdmitUpToDate decides.
   template <class CheckFunction>
-  Result<void> Admit(rpc::CallContext& call, CheckFunction&& check) const {
+  Result<void> Admit(rpc::CallContext& call, CheckFunction&& check,
+                     std::size_t max_lease_keys = kLeaseKeysOnLoop) const {
     AuthStates::Held kept;
     const AuthStates::Held& newest = Newest(kept);
     const auth::AuthState& state = *newest.state;
@@ -73,7 +79,7 @@ class Access {
     KV_TRY(const auth::Identity identity, IdentityIn(state, call.caller));
     call.caller.counted_in = newest.changes;
     call.caller.counted_revision = identity.revision;
-    return check(state, identity);
+    return check(AskerOf(state, identity, max_lease_keys));
   }
   // Continues after a refusal by Admit: checks again after everything that the cluster has
   // committed by now, unless that cannot help. `then` gets the verdict, perhaps at once.
@@ -97,11 +103,13 @@ class Access {
                              const std::vector<lease::LeaseId>& leases) const;
 
   // The caller in the form of a method's rules.
-  Asker AskerOf(const auth::AuthState& state, const auth::Identity& identity) const {
+  Asker AskerOf(const auth::AuthState& state, const auth::Identity& identity,
+                std::size_t max_lease_keys = kLeaseKeysOnLoop) const {
     return {.state = state,
             .identity = identity,
             .lease_keys = lease_keys_,
-            .max_txn_ops = parts_.max_txn_ops};
+            .max_txn_ops = parts_.max_txn_ops,
+            .max_lease_keys = max_lease_keys};
   }
   AuthStates::State state() const { return parts_.states->Newest(); }
 
@@ -130,7 +138,8 @@ class Access {
                        rpc::Caller& caller) const;
   // As in etcd, but not more often than a log can bear.
   void LogRefusedToken(const rpc::CallContext& call) const;
-  Result<HeldView> ViewFor(const rpc::Caller& caller, const Check& check) const;
+  using ViewCheck = std::function<Result<void>(const auth::AuthState&, const auth::Identity&)>;
+  Result<HeldView> ViewFor(const rpc::Caller& caller, const ViewCheck& check) const;
 
   const Parts parts_;
   const std::unique_ptr<PerLoop[]> per_loop_;

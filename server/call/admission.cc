@@ -5,7 +5,9 @@
 namespace kvorum::server {
 namespace {
 
-KeyAccess KeysOf(const Asker& asker) { return {asker.state, asker.identity, asker.lease_keys}; }
+KeyAccess KeysOf(const Asker& asker) {
+  return {asker.state, asker.identity, asker.lease_keys, asker.max_lease_keys};
+}
 
 }  // namespace
 

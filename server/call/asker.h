@@ -14,6 +14,7 @@ struct Asker {
   const auth::Identity& identity;
   const LeaseKeys& lease_keys;
   std::size_t max_txn_ops;
+  std::size_t max_lease_keys;  // looked at in a check (KeyAccess)
 };
 
 }  // namespace kvorum::server

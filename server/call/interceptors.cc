@@ -54,10 +54,7 @@ rpc::StreamMethod Guarded(const ServiceContext& context, const StreamMethod& met
     if (context.leader_streams != nullptr && WantsLeader(call)) context.leader_streams->Add(stream);
     if (method.admits == nullptr || IsOpen(context)) return handler(std::move(stream));
     const Access& access = *context.access;
-    const auto judge = [&access, &method](const auth::AuthState& state,
-                                          const auth::Identity& identity) {
-      return method.admits(access.AskerOf(state, identity));
-    };
+    const auto judge = [&method](const Asker& asker) { return method.admits(asker); };
     if (access.Admit(call, judge).has_value()) return handler(std::move(stream));
     access.AdmitUpToDate({stream, &call}, judge, [&handler, stream](Result<void> admitted) mutable {
       if (!admitted.has_value()) return stream->Finish(std::move(admitted).error());

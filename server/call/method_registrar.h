@@ -108,14 +108,8 @@ rpc::UnaryMethod MethodRegistrar::Guarded(ServiceContext& context,
       return run(handler, call, std::move(request), std::move(reply));
 
     const Access& access = *context.access;
-    const auto judge = [&access, &method](const Request& asked, const auth::AuthState& state,
-                                          const auth::Identity& identity) {
-      return method.admits(access.AskerOf(state, identity), asked);
-    };
-    const auto admitted =
-        access.Admit(*call, [&](const auth::AuthState& state, const auth::Identity& identity) {
-          return judge(request.request, state, identity);
-        });
+    const auto admitted = access.Admit(
+        *call, [&](const Asker& asker) { return method.admits(asker, request.request); });
     if (admitted.has_value()) return run(handler, call, std::move(request), std::move(reply));
     // An invalid request is reported as such to every caller, whatever the token.
     if (method.check != nullptr) {
@@ -126,10 +120,7 @@ rpc::UnaryMethod MethodRegistrar::Guarded(ServiceContext& context,
     // This member's permissions may lag: it catches up with the leader's, and checks again.
     const auto kept = std::make_shared<Received<Request>>(std::move(request));
     access.AdmitUpToDate(
-        call,
-        [judge, kept](const auth::AuthState& state, const auth::Identity& identity) {
-          return judge(kept->request, state, identity);
-        },
+        call, [&method, kept](const Asker& asker) { return method.admits(asker, kept->request); },
         [run, &handler, call, kept, reply = std::move(reply)](Result<void> verdict) mutable {
           if (!verdict.has_value()) return reply.Fail(std::move(verdict).error());
           run(handler, call, std::move(*kept), std::move(reply));

@@ -79,6 +79,7 @@ void Authentication::Open(LocalMember& local_member, RequestBatcher& batcher, st
                                              .leases = &local_member.leases(),
                                              .batcher = &batcher,
                                              .clock = &control_.clock(),
+                                             .readers = context_.executors.readers,
                                              .simple_tokens = simple_tokens_.get(),
                                              .jwt = jwt_.get(),
                                              .certificates_name_users = options_.client_cert_auth,

@@ -300,7 +300,6 @@ void Process::Impl::FillContext() {
   }
   local_member->store().SetPublishListener(watches.get());
   context.Use(*local_member);
-  authentication->Open(*local_member, *batcher, clients.loop_count());
   const Duration election = std::chrono::milliseconds(options.election_ms);
   promote_forwarder = std::make_unique<PromoteForwarder>(
       threads.members, requester, local_member->replica(), local_member->membership());
@@ -322,6 +321,7 @@ void Process::Impl::FillContext() {
   context.executors.readers = &threads.readers;
   context.executors.hasher = &threads.hasher;
   context.executors.digester = &threads.digester;
+  authentication->Open(*local_member, *batcher, clients.loop_count());
   threads.StartPages(clients.loop_count());
   for (const auto& executor : threads.pages) context.executors.pages.push_back(executor.get());
   // They read everything: requests come first where processors are short.

@@ -71,9 +71,7 @@ void KeepAliveStream::OnRead(Result<std::optional<SharedBytes>> message) {
 void KeepAliveStream::Admit(std::uint64_t number, lease::LeaseId id) {
   const Access* const access = context_.access;
   if (access == nullptr || access->is_off()) return Renew(number, id);
-  Access::Check check = [access, id](const auth::AuthState& state, const auth::Identity& identity) {
-    return AdmitsLease(access->AskerOf(state, identity), id);
-  };
+  Access::Check check = [id](const Asker& asker) { return AdmitsLease(asker, id); };
   if (access->Admit(stream_->context(), check).has_value()) return Renew(number, id);
   access->AdmitUpToDate({stream_, &stream_->context()}, std::move(check),
                         [self = shared_from_this(), number, id](Result<void> admitted) {

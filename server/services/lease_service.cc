@@ -63,14 +63,25 @@ void LeaseService::TimeToLive(const rpc::CallContext& call, Received<LeaseTimeTo
                        if (!times.has_value() && times.error() == kErrLeaseNotFound)
                          times = LeaseTimes{};
                        if (!times.has_value()) return reply.Fail(std::move(times).error());
-                       if (context_.access != nullptr) {
-                         if (auto allowed = context_.access->CheckReadable(caller, times->keys);
-                             !allowed.has_value())
-                           return reply.Fail(std::move(allowed).error());
-                       }
-                       reply.Send(context_.Header(context_.store->revision()),
-                                  {id, *std::move(times)});
+                       if (times->keys.size() <= Access::kLeaseKeysOnLoop)
+                         return TellTimes(caller, {id, *std::move(times)}, std::move(reply));
+                       // The leader's answer comes on the thread of all questions to members.
+                       context_.executors.readers->Post([this, id, caller = std::move(caller),
+                                                         times = *std::move(times),
+                                                         reply = std::move(reply)]() mutable {
+                         TellTimes(caller, {id, std::move(times)}, std::move(reply));
+                       });
                      });
+}
+
+void LeaseService::TellTimes(const rpc::Caller& caller, LeaseTimeToLiveResponse response,
+                             Reply<LeaseTimeToLiveResponse> reply) {
+  if (context_.access != nullptr) {
+    if (auto allowed = context_.access->CheckReadable(caller, response.times.keys);
+        !allowed.has_value())
+      return reply.Fail(std::move(allowed).error());
+  }
+  reply.Send(context_.Header(context_.store->revision()), std::move(response));
 }
 
 void LeaseService::Leases(const rpc::CallContext& call, Received<EmptyMessage>,

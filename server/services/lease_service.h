@@ -31,6 +31,9 @@ class LeaseService {
   void KeepAlive(std::shared_ptr<rpc::ServerStream> stream);
 
  private:
+  void TellTimes(const rpc::Caller& caller, LeaseTimeToLiveResponse response,
+                 Reply<LeaseTimeToLiveResponse> reply);
+
   ServiceContext& context_;
   LeaseAccess access_;
 };

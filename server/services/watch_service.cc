@@ -157,10 +157,9 @@ void WatchSession::Create(const SharedBytes& bytes, const watch::CreateRequest& 
   };
   if (access == nullptr || access->is_off() || request.start_revision < 0) return create(request);
   // `bytes` holds the bytes that the request refers to.
-  Access::Check check = [request, bytes](const auth::AuthState& state,
-                                         const auth::Identity& identity) {
+  Access::Check check = [request, bytes](const Asker& asker) {
     const std::string_view key = request.key.empty() ? kSmallestKey : request.key;
-    return state.CheckRead(identity, key, request.range_end);
+    return asker.state.CheckRead(asker.identity, key, request.range_end);
   };
   if (access->Admit(stream_->context(), check).has_value()) return create(request);
   access->AdmitUpToDate({stream_, &stream_->context()}, std::move(check),

@@ -49,6 +49,11 @@ Result<void> KeyAccess::CheckLease(lease::LeaseId id) {
   if (state_.CheckAdmin(identity_).has_value() || allowed_leases_.contains(id)) return {};
   Result<void> verdict;
   lease_keys_(id, [&](std::string_view key) {
+    if (lease_keys_left_ == 0) {
+      verdict = kManyLeaseKeys.Fail();
+      return false;
+    }
+    --lease_keys_left_;
     verdict = state_.CheckWrite(identity_, key, {});
     return verdict.has_value();
   });

@@ -5,12 +5,15 @@
 // Errors: those of auth::AuthState. Ok while auth is disabled.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <limits>
 #include <set>
 #include <string_view>
 #include <vector>
 
 #include "auth/auth_state.h"
+#include "base/api_errors.h"
 #include "base/error.h"
 #include "lease/lease_record.h"
 #include "mvcc/requests.h"
@@ -22,12 +25,19 @@ namespace kvorum::server {
 using VisitKey = std::function<bool(std::string_view key)>;
 using LeaseKeys = std::function<bool(lease::LeaseId id, const VisitKey& visit)>;
 
+// The verdict when the leases of a request have more keys than may be looked at here: the check is
+// repeated where it delays nobody. No client gets it.
+inline constexpr ApiError kManyLeaseKeys{Code::kResourceExhausted, "many keys of leases to check"};
+inline constexpr std::size_t kAllLeaseKeys = std::numeric_limits<std::size_t>::max();
+
 // One object checks one request: the keys of each lease that it names are checked once.
 class KeyAccess {
  public:
-  // All arguments outlive the checks.
-  KeyAccess(const auth::AuthState& state, const auth::Identity& identity, const LeaseKeys& keys)
-      : state_(state), identity_(identity), lease_keys_(keys) {}
+  // All arguments outlive the checks. The keys of leases are looked at up to this many, then the
+  // verdict is kManyLeaseKeys.
+  KeyAccess(const auth::AuthState& state, const auth::Identity& identity, const LeaseKeys& keys,
+            std::size_t max_lease_keys = kAllLeaseKeys)
+      : state_(state), identity_(identity), lease_keys_(keys), lease_keys_left_(max_lease_keys) {}
 
   Result<void> Check(const mvcc::RangeRequest& request) {
     return state_.CheckRead(identity_, request.key, request.range_end);
@@ -47,6 +57,7 @@ class KeyAccess {
   const auth::AuthState& state_;
   const auth::Identity& identity_;
   const LeaseKeys& lease_keys_;
+  std::size_t lease_keys_left_;
   std::set<lease::LeaseId> allowed_leases_;
 };
 

@@ -175,8 +175,8 @@ class JwtAccessTest : public AuthAdvisoriesTest {
                    .clock = &served_.lanes().clock(),
                    .jwt = ours_.get()});
   }
-  static Result<void> MayWriteA(const auth::AuthState& state, const auth::Identity& who) {
-    return state.CheckWrite(who, "a", {});
+  static Result<void> MayWriteA(const Asker& asker) {
+    return asker.state.CheckWrite(asker.identity, "a", {});
   }
   Error VerdictOn(const std::string& token) {
     const Access access = MakeAccess();

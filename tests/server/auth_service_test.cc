@@ -10,6 +10,7 @@
 
 #include "base/api_errors.h"
 #include "server/messages/lease_messages.h"
+#include "server/state/leases.h"
 #include "tests/server/auth_fixture.h"
 #include "tests/server/live_stream.h"
 #include "tests/server/method_paths.h"
@@ -353,6 +354,41 @@ TEST_F(AuthServiceTest, TheKeysOfALeaseAreLookedAtOnceARequest) {
   EXPECT_EQ(visited, (std::vector<lease::LeaseId>{7, 8}));
   const LeaseKeys foreign = [](lease::LeaseId, const VisitKey& visit) { return visit("b-key"); };
   EXPECT_EQ(ErrorOf(KeyAccess(*state, alice, foreign).Check(request)), kErrPermissionDenied);
+}
+
+// Whoever changes a lease of many keys makes the readers look at them, and no I/O loop.
+TEST_F(AuthServiceTest, ManyKeysOfALeaseAreCheckedBesideTheLoops) {
+  const lease::LeaseId own = LeaseOf(alice_, "a");
+  const lease::LeaseId foreign = LeaseOf(alice_, "a1");
+  Leases& leases = served_.member().local_member().leases();
+  leases.Attach("b", foreign);
+  for (std::size_t i = 0; i < Access::kLeaseKeysOnLoop; ++i) {
+    leases.Attach("a-own" + std::to_string(i), own);
+    leases.Attach("a-foreign" + std::to_string(i), foreign);
+  }
+  const auto put_body = [](lease::LeaseId id) {
+    std::string body = PutBody("a2", "v");
+    wire::AppendInt(body, 3, id);
+    return body;
+  };
+  const auto kept_alive = Open(alice_, "/etcdserverpb.Lease/LeaseKeepAlive");
+  served_.lanes().Hold(served_.lanes().readers(), true);
+  const auto put = served_.Send(kPutPath, put_body(own), As(alice_));
+  const auto refused = served_.Send(kPutPath, put_body(foreign), As(alice_));
+  const auto revoked =
+      served_.Send("/etcdserverpb.Lease/LeaseRevoke", EncodeLeaseId(foreign), As(alice_));
+  kept_alive->Send(EncodeLeaseId(own));
+  served_.lanes().RunFor(std::chrono::seconds(1));
+  EXPECT_EQ(put->times + refused->times + revoked->times, 0);
+  EXPECT_TRUE(kept_alive->messages().empty());
+  EXPECT_EQ(PutAs(alice_, "a3"), kNone) << "others are served";
+
+  served_.lanes().Hold(served_.lanes().readers(), false);
+  EXPECT_EQ(ErrorOf(served_.Await(*put)), kNone);
+  EXPECT_EQ(ErrorOf(served_.Await(*refused)), kErrPermissionDenied);
+  EXPECT_EQ(ErrorOf(served_.Await(*revoked)), kErrPermissionDenied);
+  EXPECT_TRUE(served_.lanes().RunUntil([&] { return kept_alive->messages().size() == 1; }));
+  kept_alive->Drop();
 }
 
 TEST_F(AuthServiceTest, ARestartKeepsUsersAndForgetsTokens) {

@@ -124,10 +124,9 @@ class AuthSnapshotTest : public testing::Test {
     if (access.is_off()) return kDone;
     rpc::CallContext call;
     if (!token.empty()) call.AddMetadata("token", token);
-    return ErrorOf(
-        access.Admit(call, [key](const auth::AuthState& state, const auth::Identity& who) {
-          return state.CheckWrite(who, key, {});
-        }));
+    return ErrorOf(access.Admit(call, [key](const Asker& asker) {
+      return asker.state.CheckWrite(asker.identity, key, {});
+    }));
   }
   void ExpectSameState() {
     const auto leaders = StateOf(leader_);

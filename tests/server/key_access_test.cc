@@ -155,6 +155,25 @@ TEST_F(KeyAccessTest, ALeaseNeedsItsKeysToBeWritable) {
   ExpectDenied(Check(txn));
 }
 
+// All leases of a request together.
+TEST_F(KeyAccessTest, NoMoreKeysOfLeasesAreLookedAtThanTheCallerAllows) {
+  leases_[7] = {"b", "b1"};
+  leases_[8] = {"c", "c1"};
+  mvcc::TxnRequest txn;
+  txn.success.emplace_back(Put("b", 7));
+  txn.failure.emplace_back(Put("b", 8));
+  const auto now = state();
+  const auth::Identity ann = Now("ann");
+  ExpectOk(KeyAccess(*now, ann, keys_, 4).Check(txn));
+  visited_.clear();
+  const Result<void> unknown = KeyAccess(*now, ann, keys_, 3).Check(txn);
+  ASSERT_FALSE(unknown.has_value());
+  EXPECT_EQ(unknown.error(), kManyLeaseKeys);
+  EXPECT_THAT(visited_, ElementsAre("b", "b1", "c", "c1")) << "the last one only to know of it";
+  leases_[8] = {"a", "c"};
+  ExpectDenied(KeyAccess(*now, ann, keys_, 3).Check(txn));
+}
+
 TEST_F(KeyAccessTest, ALeaseWithoutKeysOrThatThereIsNotNeedsNothing) {
   ExpectOk(CheckLease(99));
   ExpectOk(CheckLease(lease::kNoLease));

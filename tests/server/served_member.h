@@ -188,6 +188,7 @@ class ServedMember {
                                                .leases = &member_.local_member().leases(),
                                                .batcher = batcher_.get(),
                                                .clock = &lanes().clock(),
+                                               .readers = &lanes().readers(),
                                                .simple_tokens = &simple_tokens_,
                                                .certificates_name_users = true,
                                                .max_txn_ops = 128});
