@@ -25,7 +25,7 @@ install: build ## build, then install the server, its unit and the tools (PREFIX
 
 deb: build ## build, then make the Debian packages of server, ctl and client library in build/packages
 	@scripts/setup build package
-	@scripts/build release kvorum_client kvorum_sync
+	@scripts/build release kvorum_client kvorum_delta_service kvorum_sync
 	@scripts/package
 
 run: ## build the server, serve one node on 2379/2380 in the foreground; kvorumctl is built meanwhile

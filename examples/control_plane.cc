@@ -56,7 +56,7 @@ kvorum::Result<void> Serve(const std::string& endpoint, const std::string& addre
   plane.Follow(changes);
   types.Start();
   KV_TRY(const auto service, ks::DeltaService::Listen(plane, {.address = address}));
-  std::cout << "listening on port " << service->port() << std::endl;
+  std::cout << "listening on " << service->address() << std::endl;
   int signal = 0;
   sigwait(&signals, &signal);
   return {};

@@ -1,161 +1,165 @@
 #include "sync/delta_service.h"
 
-#include <grpc/grpc.h>
-#include <grpcpp/grpcpp.h>
-#include <grpcpp/security/server_credentials.h>
-#include <grpcpp/security/tls_certificate_provider.h>
-#include <grpcpp/security/tls_credentials_options.h>
-
-#include <atomic>
-#include <mutex>
+#include <optional>
 #include <utility>
 
-#include "client/tls_files.h"
-#include "proto/discovery.grpc.pb.h"
+#include "base/url.h"
+#include "rpc/answer_memory.h"
+#include "rpc/server.h"
+#include "rpc/tls_context.h"
 #include "sync/delta_wire.h"
 
 namespace kvorum::sync {
 namespace {
 
-namespace wire = envoy::service::discovery::v3;
-using StreamReactor =
-    grpc::ServerBidiReactor<wire::DeltaDiscoveryRequest, wire::DeltaDiscoveryResponse>;
+constexpr std::string_view kService = "envoy.service.discovery.v3.AggregatedDiscoveryService";
+constexpr std::string_view kUnixScheme = "unix:";
+constexpr std::chrono::milliseconds kStreamsGrace(200);
+constexpr std::uint32_t kMaxDeltaConnections = 16'384;
+constexpr std::uint32_t kStreamsOfAConnection = 100;
 
-// One call. It keeps itself until gRPC is done with it; the plane may keep it for longer.
-class Stream final : public StreamReactor,
-                     public DeltaCarrier,
-                     public std::enable_shared_from_this<Stream> {
+// One call, which owns itself until it is over; the plane may keep it for longer. The plane calls
+// on its executor, the stream on its loop.
+class DeltaCall final : public DeltaCarrier, public std::enable_shared_from_this<DeltaCall> {
  public:
-  static StreamReactor* Begin(ControlPlane& plane, grpc::CallbackServerContext& context) {
-    const auto stream = std::make_shared<Stream>(plane, context);
-    stream->self_ = stream;
-    stream->id_ = plane.Open(stream);
-    stream->Proceed();
-    return stream.get();
+  DeltaCall(ControlPlane& plane, std::shared_ptr<rpc::ServerStream> stream,
+            bool node_from_certificate)
+      : plane_(plane), stream_(std::move(stream)), node_from_certificate_(node_from_certificate) {}
+
+  void Start() {
+    id_ = plane_.Open(shared_from_this());
+    stream_->context().OnCancel(
+        [self = shared_from_this()](const Error&) { self->plane_.Closed(self->id_); });
+    Proceed();
   }
-  Stream(ControlPlane& plane, grpc::CallbackServerContext& context)
-      : plane_(plane), context_(context) {}
 
   void Send(const DeltaResponse& response) override {
-    ToWire(response, response_);
-    const std::lock_guard lock(mutex_);
-    if (is_over_) return;
-    is_writing_ = true;
-    StartWrite(&response_);
+    ByteChain message = {SharedBytes::Own(BytesOf(response))};
+    stream_->Write(std::move(message), [self = shared_from_this()](const Result<void>& sent) {
+      if (sent) self->plane_.Sent(self->id_);
+    });
   }
   void Proceed() override {
-    const std::lock_guard lock(mutex_);
-    if (!is_over_) StartRead(&request_);
+    stream_->Read([self = shared_from_this()](Result<std::optional<SharedBytes>> message) {
+      self->OnRequest(message);
+    });
   }
-  void Close(const Error& error) override {
-    End(grpc::Status(static_cast<grpc::StatusCode>(error.code), error.message));
-  }
-
-  void OnReadDone(bool ok) override {
-    if (ok) return plane_.Receive(id_, FromWire(request_));
-    plane_.Closed(id_);
-    End(is_writing_ ? grpc::Status::CANCELLED : grpc::Status::OK);
-  }
-  void OnWriteDone(bool ok) override {
-    is_writing_ = false;
-    if (ok) plane_.Sent(id_);
-  }
-  void OnCancel() override {
-    plane_.Closed(id_);
-    End(grpc::Status::CANCELLED);
-  }
-  void OnDone() override { self_.reset(); }
+  void Close(const Error& error) override { stream_->Cut(error); }
 
  private:
-  void End(const grpc::Status& status) {
-    const std::shared_ptr<Stream> kept = shared_from_this();
-    const std::lock_guard lock(mutex_);
-    if (std::exchange(is_over_, true)) return;
-    // The status of a call stands behind its messages: one that the other side does not read has to
-    // be given up first.
-    if (is_writing_)
-      grpc_call_cancel_with_status(context_.c_call(),
-                                   static_cast<grpc_status_code>(status.error_code()),
-                                   status.error_message().c_str(), nullptr);
-    Finish(status);
+  void OnRequest(const Result<std::optional<SharedBytes>>& message) {
+    if (!message) return plane_.Closed(id_);
+    if (!*message) {
+      plane_.Closed(id_);
+      return stream_->FinishOk();
+    }
+    auto request = DeltaRequestFromBytes((*message)->view());
+    if (!request) return Refuse({Code::kInternal, "grpc: error unmarshalling request"});
+    if (node_from_certificate_) {
+      if (const auto known = TakeNodeFromCertificate(*request); !known)
+        return Refuse(known.error());
+    }
+    plane_.Receive(id_, *std::move(request));
+  }
+
+  // The first request names the node, and the others need not.
+  Result<void> TakeNodeFromCertificate(DeltaRequest& request) const {
+    const auto name = stream_->context().certificate_name();
+    if (!name || name->empty())
+      return Fail(Code::kPermissionDenied, "the client's certificate has no common name");
+    if (request.node.empty()) request.node = name->view();
+    if (request.node == name->view()) return {};
+    return Fail(Code::kPermissionDenied, "the node is not the one of the client's certificate, " +
+                                             std::string(name->view()));
+  }
+
+  void Refuse(const Error& error) {
+    plane_.Closed(id_);
+    stream_->Finish(error);
   }
 
   ControlPlane& plane_;
-  grpc::CallbackServerContext& context_;
+  const std::shared_ptr<rpc::ServerStream> stream_;
+  const bool node_from_certificate_;
   ControlPlane::StreamId id_ = 0;
-  std::shared_ptr<Stream> self_;
-  wire::DeltaDiscoveryRequest request_;
-  wire::DeltaDiscoveryResponse response_;
-  std::atomic<bool> is_writing_ = false;
-  std::mutex mutex_;  // guards the call's operations; no reaction runs under it
-  bool is_over_ = false;
 };
 
-class Discovery final : public wire::AggregatedDiscoveryService::CallbackService {
- public:
-  explicit Discovery(ControlPlane& plane) : plane_(plane) {}
-  StreamReactor* DeltaAggregatedResources(grpc::CallbackServerContext* context) override {
-    return Stream::Begin(plane_, *context);
-  }
-
- private:
-  ControlPlane& plane_;
-};
-
-Result<std::shared_ptr<grpc::ServerCredentials>> Credentials(const DeltaServiceOptions& options) {
-  namespace tls = grpc::experimental;
-  if (options.certificate_file.empty()) return grpc::InsecureServerCredentials();
-  constexpr unsigned kReloadSeconds = 10;
-  KV_RETURN_IF_ERROR(client::CheckTlsFiles({.certificate_file = options.certificate_file,
-                                            .key_file = options.key_file,
-                                            .ca_file = options.client_ca_file}));
-  tls::TlsServerCredentialsOptions made(std::make_shared<tls::FileWatcherCertificateProvider>(
-      options.key_file, options.certificate_file, options.client_ca_file, kReloadSeconds));
-  made.watch_identity_key_cert_pairs();
-  if (!options.client_ca_file.empty()) {
-    made.watch_root_certs();
-    made.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  }
-  return tls::TlsServerCredentials(made);
+rpc::Router RoutesTo(ControlPlane& plane, bool node_from_certificate) {
+  rpc::Router router;
+  router.AddStream(
+      kService, "DeltaAggregatedResources", rpc::MethodKind::kBidiStream,
+      [&plane, node_from_certificate](std::shared_ptr<rpc::ServerStream> stream) {
+        std::make_shared<DeltaCall>(plane, std::move(stream), node_from_certificate)->Start();
+      });
+  router.AddStream(kService, "StreamAggregatedResources", rpc::MethodKind::kBidiStream,
+                   [](const std::shared_ptr<rpc::ServerStream>& stream) {
+                     stream->Finish({Code::kUnimplemented,
+                                     "the state of the world is not served here: subscribe to "
+                                     "what changes, by DeltaAggregatedResources"});
+                   });
+  return router;
 }
 
-void Configure(grpc::ServerBuilder& builder, const DeltaServiceOptions& options) {
-  builder.SetMaxReceiveMessageSize(options.max_request_bytes);
-  builder.SetMaxSendMessageSize(-1);  // what a response takes is decided by the plane
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // A subscriber that has vanished is noticed, and one that asks after us is no attacker.
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 100);  // of one connection
+Result<std::shared_ptr<const rpc::TlsListen>> TlsOf(const DeltaServiceOptions& options) {
+  if (options.certificate_file.empty()) return nullptr;
+  rpc::TlsOptions files;
+  files.certificate_file = options.certificate_file;
+  files.key_file = options.key_file;
+  files.trusted_ca_file = options.client_ca_file;
+  files.client_cert_auth = !options.client_ca_file.empty();
+  files.alpn = {"h2"};
+  auto context = rpc::TlsContext::Create(std::move(files));
+  if (!context) return Fail(Code::kFailedPrecondition, context.error().message);
+  return std::make_shared<const rpc::TlsListen>(
+      rpc::TlsListen{.context = *std::move(context), .plain_text_too = false});
 }
 
 }  // namespace
 
 class DeltaService::Impl {
  public:
-  explicit Impl(ControlPlane& plane) : discovery_(plane) {}
-  ~Impl() {
-    if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
-  }
+  Impl(ControlPlane& plane, const DeltaServiceOptions& options)
+      : memory_(options.memory_bytes),
+        server_({.thread_name = "delta-io",
+                 .max_receive_message_bytes = options.max_request_bytes,
+                 .max_concurrent_streams = kStreamsOfAConnection,
+                 .max_connections = kMaxDeltaConnections,
+                 .answers = &memory_,
+                 .handshake_timeout = options.handshake_timeout,
+                 // A subscriber that has vanished is noticed.
+                 .ping_interval = std::chrono::seconds(30),
+                 .ping_timeout = std::chrono::seconds(10)},
+                RoutesTo(plane, options.node_from_certificate),
+                rpc::HttpMux::ToHandler(rpc::HttpMux())) {}
+  ~Impl() { server_.Shutdown(kStreamsGrace); }
 
   Result<void> Listen(const DeltaServiceOptions& options) {
-    KV_TRY(const auto credentials, Credentials(options));
-    grpc::ServerBuilder builder;
-    Configure(builder, options);
-    builder.AddListeningPort(options.address, credentials, &port_);
-    builder.RegisterService(&discovery_);
-    server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port_ == 0)
+    KV_TRY(auto tls, TlsOf(options));
+    const rpc::ListenOptions how{.tls = std::move(tls), .traffic = rpc::Traffic::kGrpc};
+    const auto refuse = [&] {
       return Fail(Code::kUnavailable, "cannot listen on " + options.address);
+    };
+    if (options.address.starts_with(kUnixScheme)) {
+      if (!server_.ListenUnix(options.address.substr(kUnixScheme.size()), how)) return refuse();
+      address_ = options.address;
+    } else {
+      const auto url = Url::Parse("http://" + options.address);
+      if (!url || url->port_text().empty() || !url->CheckAddress()) return refuse();
+      auto bound = server_.Listen(url->host(), url->port(), how);
+      if (!bound) return refuse();
+      // Under the name that it was asked for.
+      address_ =
+          options.address.substr(0, options.address.rfind(':')) + bound->substr(bound->rfind(':'));
+    }
+    server_.Start();
     return {};
   }
-  int port() const { return port_; }
+  const std::string& address() const { return address_; }
 
  private:
-  Discovery discovery_;
-  std::unique_ptr<grpc::Server> server_;
-  int port_ = 0;
+  rpc::AnswerMemory memory_;
+  rpc::Server server_;
+  std::string address_;
 };
 
 DeltaService::DeltaService(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -163,11 +167,11 @@ DeltaService::~DeltaService() = default;
 
 Result<std::unique_ptr<DeltaService>> DeltaService::Listen(ControlPlane& plane,
                                                            const DeltaServiceOptions& options) {
-  auto impl = std::make_unique<Impl>(plane);
+  auto impl = std::make_unique<Impl>(plane, options);
   KV_RETURN_IF_ERROR(impl->Listen(options));
   return std::unique_ptr<DeltaService>(new DeltaService(std::move(impl)));
 }
 
-int DeltaService::port() const { return impl_->port(); }
+const std::string& DeltaService::address() const { return impl_->address(); }
 
 }  // namespace kvorum::sync

@@ -1,12 +1,16 @@
-// Serves a control plane's streams over gRPC, as other people's clients expect it:
-// envoy.service.discovery.v3.AggregatedDiscoveryService, DeltaAggregatedResources. A resource
-// travels as the bytes that the store has, under the type's name.
+// Serves a control plane's streams over our own gRPC server, under the limits that the store's
+// client port has: envoy.service.discovery.v3.AggregatedDiscoveryService, DeltaAggregatedResources.
+// A resource travels as the bytes that the store has, under the type's name.
 //
-// Threading: thread-safe. The plane outlives the service; destroying the service ends its streams,
-// and waits for that. Memory: a request and a response a stream.
+// Used by one thread. The plane outlives the service, whose end ends its streams and waits for
+// that. The server's warnings, of connections that it refuses, go to stderr. Memory: a
+// request and a response a stream, together at most DeltaServiceOptions::memory_bytes of what is
+// not received or not read; past it the connections that hold the most and read nothing are closed.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -17,12 +21,17 @@ namespace kvorum::sync {
 
 struct DeltaServiceOptions {
   std::string address = "127.0.0.1:0";  // host:port or unix:path; port 0: any
-  // PEM, reread every ten seconds; without a certificate there is no TLS. With authorities a client
+  // PEM, reread when they change; without a certificate there is no TLS. With authorities a client
   // has to show a certificate of theirs.
   std::string certificate_file = {};
   std::string key_file = {};
   std::string client_ca_file = {};
-  int max_request_bytes = 16 * 1024 * 1024;
+  // A stream's node is the common name in its client's certificate, and no other.
+  bool node_from_certificate = false;
+  std::uint32_t max_request_bytes = 16 * 1024 * 1024;
+  std::size_t memory_bytes = std::size_t{256} << 20U;
+  // A connection that has asked for nothing, or ended nothing of what it began, is closed.
+  std::chrono::milliseconds handshake_timeout = std::chrono::seconds(10);
 };
 
 class DeltaService {
@@ -35,7 +44,8 @@ class DeltaService {
   DeltaService(const DeltaService&) = delete;
   DeltaService& operator=(const DeltaService&) = delete;
 
-  int port() const;
+  // With the port that was picked for port 0.
+  const std::string& address() const;
 
  private:
   class Impl;

@@ -10,9 +10,9 @@
 #include "sync/bus.h"
 #include "sync/client_store.h"
 #include "sync/control_plane.h"
+#include "sync/delta_service.h"
 #include "sync/loop.h"
 #include "sync/source_types.h"
-#include "tools/delta_listener.h"
 #include "tools/long_run.h"
 #include "tools/snapshot_events.h"
 #include "tools/snapshot_server.h"
@@ -53,12 +53,13 @@ Outcome<sync::WatchdogOptions> RhythmFrom(const FlagSet& flags) {
   return rhythm;
 }
 
-Outcome<DeltaListenerOptions> ListenerFrom(const FlagSet& flags) {
-  DeltaListenerOptions listener{.address = flags.String("listen"),
-                                .certificate_file = flags.String("cert-file"),
-                                .key_file = flags.String("key-file"),
-                                .client_ca_file = flags.String("trusted-ca-file"),
-                                .node_from_certificate = flags.Switch("node-from-certificate")};
+Outcome<sync::DeltaServiceOptions> ListenerFrom(const FlagSet& flags) {
+  sync::DeltaServiceOptions listener{
+      .address = flags.String("listen"),
+      .certificate_file = flags.String("cert-file"),
+      .key_file = flags.String("key-file"),
+      .client_ca_file = flags.String("trusted-ca-file"),
+      .node_from_certificate = flags.Switch("node-from-certificate")};
   if (listener.certificate_file.empty() != listener.key_file.empty())
     return BadArguments("--cert-file and --key-file need each other");
   if (listener.certificate_file.empty() && !listener.client_ca_file.empty())
@@ -85,9 +86,9 @@ class Server {
   }
 
   // Returns the address, with its port.
-  Result<std::string> Listen(const DeltaListenerOptions& options) {
-    KV_TRY(listener_, DeltaListener::Open(plane_, options));
-    return listener_->address();
+  Result<std::string> Listen(const sync::DeltaServiceOptions& options) {
+    KV_TRY(service_, sync::DeltaService::Listen(plane_, options));
+    return service_->address();
   }
   Executor& executor() { return executor_; }
   sync::ControlPlane& plane() { return plane_; }
@@ -98,7 +99,7 @@ class Server {
   sync::Bus<std::string> changes_;
   sync::SourceTypes types_;
   sync::ControlPlane plane_;
-  std::unique_ptr<DeltaListener> listener_;
+  std::unique_ptr<sync::DeltaService> service_;
 };
 
 ControlHandlers HandlersOf(sync::ControlPlane& plane) {
@@ -144,7 +145,7 @@ Outcome<void> RunSnapshotServer(Invocation& invocation) {
   if (!invocation.args.empty()) return BadArguments("snapshot-server run takes no arguments");
   KV_TRY(const Prefixes prefixes, PrefixesFrom(flags));
   KV_TRY(const sync::WatchdogOptions rhythm, RhythmFrom(flags));
-  KV_TRY(const DeltaListenerOptions listener, ListenerFrom(flags));
+  KV_TRY(const sync::DeltaServiceOptions listener, ListenerFrom(flags));
   if (flags.Duration("send-timeout") < kShortest)
     return BadArguments("--send-timeout must be at least 10ms");
   Overview overview;

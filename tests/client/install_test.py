@@ -5,6 +5,7 @@ then speaks to a server.
   install_test.py BUILD_FOLDER
 """
 
+import base64
 import json
 import os
 import pathlib
@@ -51,6 +52,22 @@ def control(program, endpoint):
     return "".join(lines)
 
 
+def subscribe(program, endpoint):
+    """What a subscriber of the control plane is sent first."""
+    call = [pathlib.Path(os.environ["KVORUM_BIN_DIR"], "kvorumctl"), "--endpoints", endpoint]
+    run(*call, "put", "/orders/1", "tea")
+    with subprocess.Popen([program, endpoint], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as plane:
+        address = plane.stdout.readline().strip()
+        with subprocess.Popen([call[0], "-w", "json", "snapshot-server", "subscribe", "--address", address,
+                               "--node", "one", "--type", "orders"], stdout=subprocess.PIPE, text=True) as subscriber:
+            told = {}
+            while told.get("event") != "response":
+                told = json.loads(subscriber.stdout.readline())
+            subscriber.terminate()
+        plane.stdin.close()
+    return {each["name"]: base64.b64decode(each["value"]).decode() for each in told["resources"]}
+
+
 def main():
     build = sys.argv[1]
     server_program = pathlib.Path(os.environ["KVORUM_BIN_DIR"], "kvorum")
@@ -79,6 +96,7 @@ def main():
             endpoint = f"127.0.0.1:{client_port}"
             printed = run(project / "greeting", endpoint, timeout=60)
             invoiced = control(project / "controller", endpoint)
+            subscribed = subscribe(project / "plane", endpoint)
         finally:
             server.kill()
             server.wait()
@@ -89,6 +107,8 @@ def main():
                 "/invoices/2\nfor milk\n/invoices/last\nfor tea\n")
     if invoiced != expected:
         sys.exit(f"expected:\n{expected}printed:\n{invoiced}")
+    if subscribed != {"1": "tea", "2": "milk"}:
+        sys.exit(f"a subscriber was sent {subscribed}")
 
 
 if __name__ == "__main__":

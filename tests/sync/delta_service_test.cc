@@ -1,15 +1,14 @@
-// The service and the client over gRPC on loopback: what the wire adds to the pure classes.
+// The service and our client on loopback: what the wire adds to the pure classes. What other
+// people's clients see, and the limits, are in delta_service_limits_test.cc.
 #include "sync/delta_service.h"
 
 #include <gmock/gmock.h>
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <future>
 #include <mutex>
 
 #include "base/executor.h"
-#include "proto/discovery.grpc.pb.h"
 #include "sync/delta_client.h"
 #include "tests/eventually.h"
 #include "tests/rpc/certificates.h"
@@ -18,13 +17,11 @@
 namespace kvorum::sync {
 namespace {
 
-namespace wire = envoy::service::discovery::v3;
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
-using testing::SizeIs;
 
 // FakeTypes for several threads.
 class SharedTypes final : public TypeReader {
@@ -90,11 +87,11 @@ class SyncDeltaService : public testing::Test {
   // On the same port as before, if there was one.
   void Serve(DeltaServiceOptions how = {}) {
     plane = std::make_unique<ControlPlane>(executor, types, metrics, options);
-    if (port != 0) how.address = "127.0.0.1:" + std::to_string(port);
+    if (!address.empty()) how.address = address;
     auto listening = DeltaService::Listen(*plane, how);
     ASSERT_TRUE(listening) << listening.error().message;
     service = std::move(*listening);
-    port = service->port();
+    address = service->address();
   }
   void StopServer() {
     service.reset();
@@ -106,7 +103,7 @@ class SyncDeltaService : public testing::Test {
   }
   std::unique_ptr<DeltaClient> Subscribe(DeltaSink& sink, const std::string& node,
                                          DeltaClientOptions how = {}) {
-    if (how.endpoint.empty()) how.endpoint = "127.0.0.1:" + std::to_string(port);
+    if (how.endpoint.empty()) how.endpoint = address;
     how.node = node;
     how.types = {"dp"};
     how.backoff = {.first = 10ms, .cap = 50ms};
@@ -136,7 +133,7 @@ class SyncDeltaService : public testing::Test {
   ControlPlaneOptions options;
   std::unique_ptr<ControlPlane> plane;
   std::unique_ptr<DeltaService> service;
-  int port = 0;
+  std::string address;
 };
 
 TEST_F(SyncDeltaService, ASubscriberIsKeptEqual) {
@@ -221,73 +218,6 @@ TEST_F(SyncDeltaService, W15_StreamsThatEndLeaveNothing) {
   EXPECT_THAT(metrics.Text(), testing::Not(HasSubstr("zone-")));
 }
 
-// A stream whose every step is the test's.
-class RawStream {
- public:
-  explicit RawStream(int port)
-      : stub_(wire::AggregatedDiscoveryService::NewStub(grpc::CreateChannel(
-            "127.0.0.1:" + std::to_string(port), grpc::InsecureChannelCredentials()))),
-        stream_(stub_->DeltaAggregatedResources(&context_)) {}
-  ~RawStream() { context_.TryCancel(); }
-  void Subscribe(const std::string& node) {
-    wire::DeltaDiscoveryRequest request;
-    request.mutable_node()->set_id(node);
-    request.set_type_url("dp");
-    stream_->Write(request);
-  }
-  // The status that the stream ends with; reads what comes before it.
-  grpc::Status End() {
-    wire::DeltaDiscoveryResponse response;
-    while (stream_->Read(&response)) {
-    }
-    return stream_->Finish();
-  }
-
- private:
-  grpc::ClientContext context_;
-  std::unique_ptr<wire::AggregatedDiscoveryService::Stub> stub_;
-  std::unique_ptr<
-      grpc::ClientReaderWriter<wire::DeltaDiscoveryRequest, wire::DeltaDiscoveryResponse>>
-      stream_;
-};
-
-TEST_F(SyncDeltaService, W16_ASecondStreamOfANodeEndsTheFirst) {
-  Serve();
-  RawStream first(port);
-  first.Subscribe("zone-1");
-  ASSERT_TRUE(Eventually([&] { return States().size() == 1; }));
-  RawStream second(port);
-  second.Subscribe("zone-1");
-  const grpc::Status end = first.End();
-  EXPECT_EQ(end.error_code(), grpc::StatusCode::ABORTED);
-  EXPECT_EQ(end.error_message(), "a newer stream of the node replaces this one");
-  EXPECT_THAT(States(), SizeIs(1));
-}
-
-TEST_F(SyncDeltaService, W19_ASubscriberThatDoesNotReadIsEndedAndOthersAreNot) {
-  options.send_timeout = 500ms;
-  for (int i = 0; i < 9; ++i) types.Put("large-" + std::to_string(i), std::string(1 << 20, 'x'));
-  Serve();
-  RawStream stuck(port);
-  stuck.Subscribe("zone-1");
-  SharedSink sink;
-  const auto well = Subscribe(sink, "zone-2");
-  ASSERT_TRUE(Eventually([&] { return sink.texts().size() == 10; }));
-  EXPECT_TRUE(Eventually([&] { return States().size() == 1; }));
-  const grpc::Status end = stuck.End();
-  EXPECT_EQ(end.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << end.error_message();
-  EXPECT_EQ(end.error_message(), "a response was not read in time");
-  Put("a", "2");
-  EXPECT_TRUE(Eventually([&] { return sink.texts()["a"] == "2"; }));
-}
-
-TEST_F(SyncDeltaService, ARequestBeyondTheLimitEndsItsStream) {
-  Serve({.max_request_bytes = 1000});
-  RawStream stream(port);
-  stream.Subscribe(std::string(2000, 'z'));
-  EXPECT_EQ(stream.End().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-}
-
 TEST_F(SyncDeltaService, ATypeThatIsNotServedEndsTheStreamAndIsToldToTheClient) {
   options.types = {"mesh"};
   Serve();
@@ -320,7 +250,7 @@ TEST_F(SyncDeltaService, WithTlsEachSideChecksTheOther) {
   Serve({.certificate_file = folder.path("server.pem"),
          .key_file = folder.path("server.key"),
          .client_ca_file = folder.path("ca.pem")});
-  DeltaClientOptions how{.endpoint = "https://127.0.0.1:" + std::to_string(port),
+  DeltaClientOptions how{.endpoint = "https://" + address,
                          .tls = {.certificate_file = folder.path("zone.pem"),
                                  .key_file = folder.path("zone.key"),
                                  .ca_file = folder.path("ca.pem")}};
@@ -338,15 +268,6 @@ TEST_F(SyncDeltaService, WithTlsEachSideChecksTheOther) {
   EXPECT_TRUE(Eventually([&] { return ends > 0; }));
   EXPECT_THAT(stranger.texts(), IsEmpty());
   EXPECT_FALSE(DeltaService::Listen(*plane, {.certificate_file = "/nowhere", .key_file = "/no"}));
-}
-
-TEST_F(SyncDeltaService, AnAddressThatIsTakenIsAnError) {
-  Serve();
-  const auto second =
-      DeltaService::Listen(*plane, {.address = "127.0.0.1:" + std::to_string(port)});
-  ASSERT_FALSE(second);
-  EXPECT_EQ(second.error(),
-            (Error{Code::kUnavailable, "cannot listen on 127.0.0.1:" + std::to_string(port)}));
 }
 
 }  // namespace

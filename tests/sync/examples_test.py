@@ -27,7 +27,7 @@ class Planes:
     def start(self):
         self.server = talker.Talker(
             [os.path.join(BIN, "example-control-plane"), self.endpoint, self.address, "dp=/dp/"])
-        assert self.server.line().startswith("listening on port ")
+        assert self.server.line().startswith("listening on ")
 
     def restart(self):
         self.server.kill()

@@ -1,7 +1,5 @@
-// The listener of snapshot-server run: the delta discovery protocol of other people's gRPC clients
-// over the store's own server, its limits, and who a subscriber is.
-#include "tools/delta_listener.h"
-
+// The service to other people's gRPC clients and to strangers: the delta discovery protocol over
+// our own server, its limits, and who a subscriber is.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -14,12 +12,13 @@
 
 #include "base/executor.h"
 #include "proto/discovery.grpc.pb.h"
+#include "sync/delta_service.h"
 #include "tests/eventually.h"
 #include "tests/rpc/certificates.h"
 #include "tests/rpc/http2_client.h"
 #include "tests/sync/fake_delta.h"
 
-namespace kvorum::ctl {
+namespace kvorum::sync {
 namespace {
 
 namespace wire = envoy::service::discovery::v3;
@@ -30,7 +29,7 @@ constexpr const char* kDeltaPath =
     "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
 
 // The store's types for several threads.
-class Types final : public sync::TypeReader {
+class Types final : public TypeReader {
  public:
   void Put(const std::string& name, std::string text) {
     const std::lock_guard lock(mutex_);
@@ -43,7 +42,7 @@ class Types final : public sync::TypeReader {
 
  private:
   std::mutex mutex_;
-  sync::FakeTypes types_;
+  FakeTypes types_;
 };
 
 // A stream whose every step is the test's.
@@ -99,26 +98,26 @@ class Subscriber {
       stream_;
 };
 
-class DeltaListenerTest : public testing::Test {
+class DeltaServiceTest : public testing::Test {
  protected:
-  DeltaListenerTest() {
+  DeltaServiceTest() {
     options_.types = {"dp"};
     options_.watchdog.flush_interval = 5ms;
     types_.Put("a", "1");
   }
-  ~DeltaListenerTest() override {
-    listener_.reset();
+  ~DeltaServiceTest() override {
+    service_.reset();
     plane_.reset();
   }
 
-  void Serve(const DeltaListenerOptions& how = {}) {
-    plane_ = std::make_unique<sync::ControlPlane>(executor_, types_, metrics_, options_);
-    auto listening = DeltaListener::Open(*plane_, how);
+  void Serve(const DeltaServiceOptions& how = {}) {
+    plane_ = std::make_unique<ControlPlane>(executor_, types_, metrics_, options_);
+    auto listening = DeltaService::Listen(*plane_, how);
     ASSERT_TRUE(listening) << listening.error().message;
-    listener_ = *std::move(listening);
+    service_ = *std::move(listening);
   }
   std::uint16_t port() const {
-    const std::string& address = listener_->address();
+    const std::string& address = service_->address();
     return static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
   }
   void Put(const std::string& name, const std::string& text) {
@@ -127,28 +126,27 @@ class DeltaListenerTest : public testing::Test {
   }
   std::size_t Nodes() {
     std::promise<std::size_t> nodes;
-    plane_->Ask(
-        [&](const std::vector<sync::NodeState>& states) { nodes.set_value(states.size()); });
+    plane_->Ask([&](const std::vector<NodeState>& states) { nodes.set_value(states.size()); });
     return nodes.get_future().get();
   }
   // Somebody new is served as ever.
   void ExpectServes() {
-    Subscriber other(listener_->address());
+    Subscriber other(service_->address());
     other.Ask("bystander");
     EXPECT_EQ(other.Next(), "a=1 ");
   }
 
   ThreadExecutor executor_{"plane"};
   Types types_;
-  sync::Metrics metrics_;
-  sync::ControlPlaneOptions options_;
-  std::unique_ptr<sync::ControlPlane> plane_;
-  std::unique_ptr<DeltaListener> listener_;
+  Metrics metrics_;
+  ControlPlaneOptions options_;
+  std::unique_ptr<ControlPlane> plane_;
+  std::unique_ptr<DeltaService> service_;
 };
 
-TEST_F(DeltaListenerTest, ASubscriberGetsWhatThereIsAndWhatChanges) {
+TEST_F(DeltaServiceTest, ASubscriberGetsWhatThereIsAndWhatChanges) {
   Serve();
-  Subscriber one(listener_->address());
+  Subscriber one(service_->address());
   one.Ask("zone-1");
   EXPECT_EQ(one.Next(), "a=1 ");
   Put("b", "2");
@@ -158,20 +156,20 @@ TEST_F(DeltaListenerTest, ASubscriberGetsWhatThereIsAndWhatChanges) {
   EXPECT_TRUE(Eventually([&] { return Nodes() == 0; }));
 }
 
-TEST_F(DeltaListenerTest, AUnixSocketServesAsWell) {
+TEST_F(DeltaServiceTest, AUnixSocketServesAsWell) {
   const TestFolder folder;
   const std::string address = "unix:" + folder.path("socket");
   Serve({.address = address});
-  EXPECT_EQ(listener_->address(), address);
+  EXPECT_EQ(service_->address(), address);
   ExpectServes();
 }
 
-TEST_F(DeltaListenerTest, ASecondStreamOfANodeEndsTheFirst) {
+TEST_F(DeltaServiceTest, W16_ASecondStreamOfANodeEndsTheFirst) {
   Serve();
-  Subscriber first(listener_->address());
+  Subscriber first(service_->address());
   first.Ask("zone-1");
   EXPECT_EQ(first.Next(), "a=1 ");
-  Subscriber second(listener_->address());
+  Subscriber second(service_->address());
   second.Ask("zone-1");
   const grpc::Status end = first.End();
   EXPECT_EQ(end.error_code(), grpc::StatusCode::ABORTED);
@@ -179,13 +177,13 @@ TEST_F(DeltaListenerTest, ASecondStreamOfANodeEndsTheFirst) {
   EXPECT_EQ(second.Next(), "a=1 ");
 }
 
-TEST_F(DeltaListenerTest, OneThatDoesNotReadIsEndedAndOthersAreNot) {
+TEST_F(DeltaServiceTest, W19_OneThatDoesNotReadIsEndedAndOthersAreNot) {
   options_.send_timeout = 500ms;
   for (int i = 0; i < 9; ++i) types_.Put("large-" + std::to_string(i), std::string(1 << 20, 'x'));
   Serve();
-  Subscriber stuck(listener_->address());
+  Subscriber stuck(service_->address());
   stuck.Ask("zone-1");
-  Subscriber well(listener_->address());
+  Subscriber well(service_->address());
   well.Ask("zone-2");
   EXPECT_THAT(well.Next(), HasSubstr("large-8=xxxxxxxxxx"));
   EXPECT_TRUE(Eventually([&] { return Nodes() == 1; }));
@@ -196,16 +194,16 @@ TEST_F(DeltaListenerTest, OneThatDoesNotReadIsEndedAndOthersAreNot) {
   EXPECT_EQ(well.Next(), "a=2 ");
 }
 
-TEST_F(DeltaListenerTest, ARequestBeyondTheLimitEndsItsStream) {
+TEST_F(DeltaServiceTest, ARequestBeyondTheLimitEndsItsStream) {
   Serve({.max_request_bytes = 1000});
-  Subscriber one(listener_->address());
+  Subscriber one(service_->address());
   one.Ask(std::string(2000, 'z'));
   EXPECT_EQ(one.End().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   ExpectServes();
 }
 
 // Other people's subscribers may know the older protocol alone.
-TEST_F(DeltaListenerTest, TheStateOfTheWorldIsRefusedWithAText) {
+TEST_F(DeltaServiceTest, TheStateOfTheWorldIsRefusedWithAText) {
   Serve();
   rpc::Http2Client client(port());
   client.Send(rpc::UnaryCall(
@@ -215,7 +213,7 @@ TEST_F(DeltaListenerTest, TheStateOfTheWorldIsRefusedWithAText) {
   EXPECT_THAT(outcome.grpc_message, HasSubstr("DeltaAggregatedResources"));
 }
 
-TEST_F(DeltaListenerTest, RubbishIsRefusedAndHarmsNobody) {
+TEST_F(DeltaServiceTest, RubbishIsRefusedAndHarmsNobody) {
   Serve();
   rpc::Http2Client client(port());
   client.Send(rpc::UnaryCall(1, kDeltaPath, "\xff\xff\xff"));
@@ -229,7 +227,7 @@ TEST_F(DeltaListenerTest, RubbishIsRefusedAndHarmsNobody) {
 }
 
 // CVE-2023-44487.
-TEST_F(DeltaListenerTest, RapidResetsAreCutOff) {
+TEST_F(DeltaServiceTest, RapidResetsAreCutOff) {
   Serve();
   rpc::RawSocket client(port());
   std::string flood = rpc::Handshake();
@@ -242,7 +240,7 @@ TEST_F(DeltaListenerTest, RapidResetsAreCutOff) {
   ExpectServes();
 }
 
-TEST_F(DeltaListenerTest, AConnectionThatShowsNothingIsClosed) {
+TEST_F(DeltaServiceTest, AConnectionThatShowsNothingIsClosed) {
   Serve({.handshake_timeout = 500ms});
   rpc::RawSocket silent(port());
   rpc::RawSocket half(port());
@@ -254,27 +252,27 @@ TEST_F(DeltaListenerTest, AConnectionThatShowsNothingIsClosed) {
   ExpectServes();
 }
 
-TEST_F(DeltaListenerTest, AnAddressThatCannotBeTakenIsAnError) {
+TEST_F(DeltaServiceTest, AnAddressThatCannotBeTakenIsAnError) {
   Serve();
   for (const std::string& address :
-       {listener_->address(), std::string("nowhere"), std::string("127.0.0.1:x"), std::string()}) {
-    const auto second = DeltaListener::Open(*plane_, {.address = address});
+       {service_->address(), std::string("nowhere"), std::string("127.0.0.1:x"), std::string()}) {
+    const auto second = DeltaService::Listen(*plane_, {.address = address});
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error(), (Error{Code::kUnavailable, "cannot listen on " + address}));
   }
   EXPECT_EQ(
-      DeltaListener::Open(*plane_, {.certificate_file = "/no", .key_file = "/no"}).error().code,
+      DeltaService::Listen(*plane_, {.certificate_file = "/no", .key_file = "/no"}).error().code,
       Code::kFailedPrecondition);
 }
 
-class SecuredDeltaListenerTest : public DeltaListenerTest {
+class SecuredDeltaServiceTest : public DeltaServiceTest {
  protected:
-  SecuredDeltaListenerTest() {
+  SecuredDeltaServiceTest() {
     authority_.Write(folder_.path("ca.pem"));
     authority_.Issue({.ip_addresses = {"127.0.0.1"}})
         .Write(folder_.path("server.pem"), folder_.path("server.key"));
   }
-  DeltaListenerOptions Files() const {
+  DeltaServiceOptions Files() const {
     return {.certificate_file = folder_.path("server.pem"),
             .key_file = folder_.path("server.key"),
             .client_ca_file = folder_.path("ca.pem")};
@@ -291,43 +289,43 @@ class SecuredDeltaListenerTest : public DeltaListenerTest {
   TestAuthority authority_{"delta"};
 };
 
-TEST_F(SecuredDeltaListenerTest, OneWithoutACertificateGetsNoStream) {
+TEST_F(SecuredDeltaServiceTest, OneWithoutACertificateGetsNoStream) {
   Serve(Files());
-  Subscriber one(listener_->address(), Named("any"));
+  Subscriber one(service_->address(), Named("any"));
   one.Ask("zone-1");
   EXPECT_EQ(one.Next(), "a=1 ");
   grpc::SslCredentialsOptions nothing_to_show;
   nothing_to_show.pem_root_certs = FileBytes(folder_.path("ca.pem"));
-  Subscriber stranger(listener_->address(), grpc::SslCredentials(nothing_to_show));
+  Subscriber stranger(service_->address(), grpc::SslCredentials(nothing_to_show));
   stranger.Ask("zone-2");
   EXPECT_EQ(stranger.End().error_code(), grpc::StatusCode::UNAVAILABLE);
-  Subscriber plain(listener_->address());
+  Subscriber plain(service_->address());
   plain.Ask("zone-2");
   EXPECT_EQ(plain.End().error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_F(SecuredDeltaListenerTest, WithTheFlagANodeIsTheOneOfItsCertificate) {
-  DeltaListenerOptions how = Files();
+TEST_F(SecuredDeltaServiceTest, WithTheFlagANodeIsTheOneOfItsCertificate) {
+  DeltaServiceOptions how = Files();
   how.node_from_certificate = true;
   Serve(how);
-  Subscriber one(listener_->address(), Named("zone-1"));
+  Subscriber one(service_->address(), Named("zone-1"));
   one.Ask("zone-1");
   EXPECT_EQ(one.Next(), "a=1 ");
   // Its certificate is good, and another node's stream is not its to end.
-  Subscriber thief(listener_->address(), Named("zone-2"));
+  Subscriber thief(service_->address(), Named("zone-2"));
   thief.Ask("zone-1");
   const grpc::Status refused = thief.End();
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(refused.error_message(), "the node is not the one of the client's certificate, zone-2");
   Put("b", "2");
   EXPECT_EQ(one.Next(), "b=2 ");
-  Subscriber silent(listener_->address(), Named("zone-3"));
+  Subscriber silent(service_->address(), Named("zone-3"));
   silent.Ask("");  // it need not say who it is
   EXPECT_EQ(silent.Next(), "a=1 b=2 ");
-  Subscriber nobody(listener_->address(), Named(""));
+  Subscriber nobody(service_->address(), Named(""));
   nobody.Ask("zone-4");
   EXPECT_EQ(nobody.End().error_code(), grpc::StatusCode::PERMISSION_DENIED);
 }
 
 }  // namespace
-}  // namespace kvorum::ctl
+}  // namespace kvorum::sync
