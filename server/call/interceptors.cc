@@ -18,12 +18,19 @@ namespace {
 constexpr std::string_view kClientApiVersion = "client-api-version";
 constexpr std::string_view kRequireLeader = "hasleader";
 
+bool IsMaintenance(const rpc::CallContext& call) {
+  return call.method() != nullptr && call.method()->service == "etcdserverpb.Maintenance";
+}
+
 }  // namespace
 
 bool WantsLeader(const rpc::CallContext& call) { return call.Metadata(kRequireLeader) == "true"; }
 
 Result<void> CheckCall(const ServiceContext& context, const rpc::CallContext& call,
                        bool learner_serves) {
+  if (context.tells_status_alone != nullptr &&
+      context.tells_status_alone->load(std::memory_order_acquire) && !IsMaintenance(call))
+    return kErrNoLeader.Fail();
   if (context.quarantine != nullptr && context.quarantine->Refuses(call)) return kErrCorrupt.Fail();
   KV_FAILPOINT("afterIsMemberExist");
   if (context.membership->is_learner() && !learner_serves) return kErrNotSupportedForLearner.Fail();

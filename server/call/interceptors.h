@@ -13,7 +13,8 @@ namespace kvorum::server {
 // True if the call requires a leader (metadata hasleader).
 bool WantsLeader(const rpc::CallContext& call);
 
-// kErrCorrupt while this member is kept from serving keys, kErrNotSupportedForLearner for a member
+// kErrNoLeader while this member serves nothing but Maintenance (tells_status_alone), kErrCorrupt
+// while it is kept from serving keys, kErrNotSupportedForLearner for a member
 // without a vote that does not serve this call, kErrInvalidClientApiVersion for metadata
 // client-api-version that is not UTF-8, kErrNoLeader for a call that requires a leader while there
 // is none.

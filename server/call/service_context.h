@@ -3,6 +3,7 @@
 // before any data is touched); it is filled in before the first call comes.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -104,6 +105,9 @@ struct ServiceContext {
   ClientVersions* client_versions = nullptr;  // may be null
   const MemberPatches* patches = nullptr;     // may be null: then none is known to forbid anything
   const Quarantine* quarantine = nullptr;     // may be null: then nothing keeps this member out
+  // True while this member only tells how it is: it lacks data that it had acknowledged, and is not
+  // published. May be null.
+  const std::atomic<bool>* tells_status_alone = nullptr;
   std::uint64_t cluster_id = 0;
   raft::MemberId member_id = raft::kNone;
   ServiceLimits limits;

@@ -76,9 +76,15 @@ Result<void> ClientServer::Listen() {
   return {};
 }
 
+void ClientServer::Accept() {
+  accepts_ = true;
+  health_.SetServing(false);
+  server_->Start();
+}
+
 void ClientServer::Serve() {
   health_.SetServing(true);
-  server_->Start();
+  if (!accepts_) server_->Start();
   KV_INFO("ready to serve client requests");
   for (const auto& [address, is_secure, is_insecure, traffic] : listeners_) {
     if (is_insecure) {

@@ -1,7 +1,7 @@
 // The clients' side of a process: the gRPC and HTTP server on its listeners, with its counters.
 //
 // Ownership: the router's services and the handler outlive it. Ports are bound before any data is
-// touched; nothing is accepted until Serve.
+// touched; nothing is accepted until Accept or Serve.
 #pragma once
 
 #include <memory>
@@ -32,6 +32,8 @@ class ClientServer {
   // `tracer` may be null; it outlives the calls.
   Result<void> Bind(rpc::Router router, rpc::HttpHandler handler, tracing::Tracer* tracer);
   // Call the functions below only after Bind.
+  // Takes calls before this member is ready for them: the health service says so. Once.
+  void Accept();
   void Serve();
   // The health service tells SERVING or, with the reason in the log, NOT_SERVING; calls go on.
   void TellServing(bool serving, std::string_view reason = {});
@@ -63,6 +65,7 @@ class ClientServer {
   std::shared_ptr<rpc::TlsContext> tls_;
   std::unique_ptr<rpc::Server> server_;
   std::vector<Listener> listeners_;
+  bool accepts_ = false;
 };
 
 }  // namespace kvorum::server

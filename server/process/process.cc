@@ -73,6 +73,7 @@ constexpr int kHasherNice = 10;
 constexpr Duration kTransferLimit = std::chrono::milliseconds(500);
 // The time that a stopping process waits for the collector to take its last spans.
 constexpr Duration kLastSpansLimit = std::chrono::seconds(10);
+constexpr Duration kLostDataPoll = std::chrono::milliseconds(500);
 
 [[noreturn]] void ExitOnFatal(const Error& error) {
   KV_LOG(LogLevel::kFatal, "the replica cannot go on", {"error", error.message});
@@ -105,6 +106,7 @@ struct Process::Impl {
   void WatchMemory();
   void WatchFreePages();
   void Serve();
+  void LookForLostData();
   void Supervise();
 
   const Options options;
@@ -117,6 +119,8 @@ struct Process::Impl {
   Health health{context};
   ClientVersions client_versions;
   std::atomic<unsigned> database_readers{0};
+  std::atomic<bool> tells_status_alone{false};
+  bool is_served = false;  // for the control executor
   MetricSources metric_sources;
   MetricsRegistry metrics;
   MetricsHttp metrics_http{metrics, threads.metrics};
@@ -317,6 +321,7 @@ void Process::Impl::FillContext() {
   context.poster = &transport;
   context.promote_forwarder = promote_forwarder.get();
   context.leader_streams = leader_streams.get();
+  context.tells_status_alone = &tells_status_alone;
   context.executors.timers = &threads.control;
   context.executors.readers = &threads.readers;
   context.executors.hasher = &threads.hasher;
@@ -364,7 +369,24 @@ void Process::Impl::WatchFreePages() {
                                 }});
 }
 
+// Such a member is not published before a leader has filled it, and there may be none: its operator
+// is told why by its status, which needs the client port.
+void Process::Impl::LookForLostData() {
+  if (is_served) return;
+  if (context.replica->status().lost_data() == 0) {
+    threads.control.PostAt(threads.control.clock().Now() + kLostDataPoll,
+                           [this] { LookForLostData(); });
+    return;
+  }
+  KV_WARN(
+      "serving no calls but those of Maintenance: this member lacks data that it had acknowledged");
+  tells_status_alone = true;
+  client_server.Accept();
+}
+
 void Process::Impl::Serve() {
+  is_served = true;
+  tells_status_alone = false;
   client_server.Serve();
   NotifySupervisor("READY=1");
   Supervise();
@@ -423,6 +445,8 @@ void Process::Start(std::function<void()> on_end) {
   impl.freed_memory->Start();
   impl.auto_defragment->Start();
   impl.publication.Start();
+  impl.threads.control.PostAt(impl.threads.control.clock().Now() + kLostDataPoll,
+                              [&impl] { impl.LookForLostData(); });
   impl.authentication->Start();
 }
 

@@ -3,12 +3,15 @@ acknowledged is lost, and it is refused with the commands to type or filled agai
 """
 
 import http.client
+import json
 import os
 import shutil
 import time
 import unittest
+import urllib.error
 import urllib.request
 
+import grpc
 from etcd3.etcdrpc import rpc_pb2
 
 import cluster
@@ -38,6 +41,14 @@ def has(member, key):
     """In its own state, whoever leads."""
     with member.channel() as channel:
         return server.get(server.kv(channel), key.encode(), serializable=True).count == 1
+
+
+def is_filled(member, key):
+    """The same of a member that serves no keys before it is published."""
+    try:
+        return has(member, key)
+    except grpc.RpcError:
+        return False
 
 
 class LostDataTest(unittest.TestCase):
@@ -73,6 +84,21 @@ class LostDataTest(unittest.TestCase):
             self.assertNotIn(b'"event":"became leader"', member.log())
             self.assertNotIn(server.READY, member.log())
         self.assertIn(b"this member lacks data that it had acknowledged", self.victim.log())
+
+    def check_tells_of_it(self):
+        """The marked member has no leader, and its operator still learns why: from its status, and nothing of its keys."""
+        (error,) = [text for text in self.members.details(self.victim)["errors"] if text.startswith("DATALOST")]
+        self.assertRegex(error, r"^DATALOST: the member lacks data that it had acknowledged, up to index \d+ or later, and has "
+                         "no vote$")
+        self.assertIn("DATALOST", self.members.ctl("endpoint", "status", "-w", "fields", endpoints=[self.victim.endpoint]))
+        self.assertEqual(metric(self.victim, "kvorum_data_lost"), 1)
+        with self.assertRaises(urllib.error.HTTPError) as unhealthy:
+            urllib.request.urlopen(f"http://{self.victim.endpoint}/health", timeout=10)
+        self.assertEqual(json.load(unhealthy.exception)["reason"], "RAFT NO LEADER")
+        with self.assertRaises(grpc.RpcError) as refused:
+            has(self.victim, "old")
+        self.assertEqual((refused.exception.code(), refused.exception.details()),
+                         (grpc.StatusCode.UNAVAILABLE, "etcdserver: no leader"))
 
     def check_idle(self, *members):
         before = [processor_ticks(m) for m in members]
@@ -130,8 +156,9 @@ class LostDataTest(unittest.TestCase):
         self.other.resume()
         time.sleep(6)
         self.check_no_leader()
+        self.check_tells_of_it()
         self.leader.start()
-        cluster.wait_until(lambda: all(has(m, "new19") for m in self.members.members), "nothing to be lost")
+        cluster.wait_until(lambda: all(is_filled(m, "new19") for m in self.members.members), "nothing to be lost")
         self.members.check_equal()
 
     def test_an_older_copy_helps_nobody_to_lead_without_what_it_acknowledged(self):
@@ -147,8 +174,9 @@ class LostDataTest(unittest.TestCase):
         self.victim.launch()
         time.sleep(6)
         self.check_no_leader()
+        self.check_tells_of_it()
         self.leader.start()
-        cluster.wait_until(lambda: all(has(m, "new19") for m in self.members.members), "nothing to be lost")
+        cluster.wait_until(lambda: all(is_filled(m, "new19") for m in self.members.members), "nothing to be lost")
         self.members.check_equal()
 
     def forge(self, at, member_id, incarnation):
