@@ -6,11 +6,30 @@ of its own again. So the member loses its lead, if it had it, and goes on as a f
 this test as long as it is.)
 """
 
+import json
+import time
 import unittest
+import urllib.error
+import urllib.request
 
 import cluster
 import history
 import relay
+import server
+
+# In which etcd's tests of such a cut want an answer, or none (http_health_check_test.go).
+PROBE_S = 2
+
+
+def probe(member, path):
+    """(status, text) of a page of its client port; None if it does not answer in time."""
+    try:
+        with urllib.request.urlopen(member.client_url + path, timeout=PROBE_S) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        return refused.code, refused.read().decode()
+    except TimeoutError:
+        return None
 
 
 class InboundTest(history.HistoryCase):
@@ -23,6 +42,36 @@ class InboundTest(history.HistoryCase):
             self.addCleanup(member.relay.close)
             member.advertised_peer_port = member.relay.port
         self.begin(members)
+
+    def test_its_client_port_tells_at_once_that_it_cannot_confirm_a_read(self):
+        """Before anybody has noticed the cut (five seconds): it lives, serves what it has, and is not ready."""
+        for leads in (False, True):
+            member = self.members.leader() if leads else self.members.followers()[0]
+            others = [m for m in self.members.members if m is not member]
+            with member.channel() as channel:
+                server.put(server.kv(channel), b"a", b"1")
+            member.relay.cut()
+            begun = time.monotonic()
+            self.assertEqual(probe(member, "/health?serializable=true"), (200, '{"health":"true","reason":""}'))
+            self.assertEqual(probe(member, "/livez")[0], 200)
+            ready, health = probe(member, "/readyz"), probe(member, "/health?serializable=false")
+            with member.channel() as channel:
+                answer = server.get(server.kv(channel), b"a", serializable=True)
+            self.assertEqual(answer.kvs[0].value, b"1")
+            self.assertLess(time.monotonic() - begun, 5)
+            if ready is not None:
+                self.assertEqual(ready[0], 503)
+                self.assertIn("[-]linearizable_read failed: etcdserver: leader changed", ready[1])
+            if health is not None:
+                self.assertEqual(health[0], 503)
+                self.assertIn(json.loads(health[1])["reason"], ("RAFT NO LEADER", "RANGE ERROR:etcdserver: leader changed"))
+            # The others write meanwhile, and it has all of that once the cut is mended.
+            with self.members.leader(among=others).channel() as channel:
+                server.put(server.kv(channel), b"a", b"2")
+            member.relay.mend()
+            cluster.wait_until(lambda cut=member: (probe(cut, "/readyz") or [0])[0] == 200, "it to be ready again")
+            self.members.check_equal()
+        self.fine = True
 
     def test_it_goes_on_as_a_follower_by_posts(self):
         self.history.start_clients(self.members.endpoints, count=3, pinned=True)
