@@ -61,7 +61,8 @@ class Call final : public CallReactor {
     context_.TryCancel();
     RemoveHold();
   }
-  void WaitUntilDone() { done_.get_future().wait(); }
+  // Becomes ready once gRPC's thread has let go of the call.
+  std::shared_future<void> done() const { return done_future_; }
 
   void OnReadDone(bool ok) override {
     if (!ok) return GiveUp();
@@ -76,8 +77,9 @@ class Call final : public CallReactor {
   void OnDone(const grpc::Status& status) override {
     listener_.on_end({static_cast<Code>(status.error_code()),
                       status.ok() ? "the server ended the stream" : status.error_message()});
-    const std::shared_ptr<Call> kept = std::move(self_);
-    done_.set_value();
+    const std::shared_ptr<std::promise<void>> done = done_;
+    std::shared_ptr<Call>(std::move(self_)).reset();  // perhaps this call's end
+    done->set_value();
   }
 
  private:
@@ -85,7 +87,8 @@ class Call final : public CallReactor {
   grpc::ClientContext context_;
   wire::DeltaDiscoveryResponse response_;
   std::shared_ptr<Call> self_;
-  std::promise<void> done_;
+  const std::shared_ptr<std::promise<void>> done_ = std::make_shared<std::promise<void>>();
+  const std::shared_future<void> done_future_ = done_->get_future().share();
   std::mutex mutex_;  // guards what follows, and that nothing is begun after the end
   std::deque<wire::DeltaDiscoveryRequest> requests_;  // the first is being written
   bool is_over_ = false;
@@ -131,9 +134,8 @@ class DeltaClient::Impl {
   }
   ~Impl() {
     loop_.Stop();
-    if (call_ == nullptr) return;
-    call_->GiveUp();
-    call_->WaitUntilDone();
+    if (call_ != nullptr) call_->GiveUp();
+    WaitForCall();
   }
 
  private:
@@ -142,8 +144,15 @@ class DeltaClient::Impl {
     return reconnect_.due();
   }
 
+  // A call refers to its channel. If gRPC's thread were the last to let go of that, it would wait
+  // for its own end where no other channel is left, and abort (1.51).
+  void WaitForCall() {
+    if (call_done_.valid()) call_done_.wait();
+  }
+
   void Begin() {
     if (!receiver_) receiver_.emplace(sink_, options_.node, options_.types);
+    WaitForCall();  // for the last instructions of the one that has just ended
     call_ = Call::Begin(
         *stub_,
         {.on_response =
@@ -152,6 +161,7 @@ class DeltaClient::Impl {
              },
          .on_end = [this, handle = loop_.handle()](
                        Error why) { handle.Post([this, why = std::move(why)] { End(why); }); }});
+    call_done_ = call_->done();
     for (const DeltaRequest& request : receiver_->Begin()) call_->Write(request);
   }
 
@@ -182,6 +192,7 @@ class DeltaClient::Impl {
   Rng rng_;
   Timer reconnect_;
   std::shared_ptr<Call> call_;
+  std::shared_future<void> call_done_;  // of the last one
   Loop loop_;
 };
 
