@@ -89,6 +89,10 @@ class Node {
   // Transfers leadership to a voter. Any member may be asked.
   Dropped TransferLeadership(MemberId to);
 
+  // True if this member leads, and that one has everything up to the index by its own word, which
+  // it gave within an election time-out. One that is back without its data has nothing.
+  bool HasLately(MemberId id, Index index) const;
+
   // A follower is to get a snapshot though its log could go on: it is sent no entry from now on,
   // until SendHeldSnapshot or a ReportSnapshot that failed. Returns false unless this member leads
   // and hears from that one. One more entry, applied in between, makes the snapshot newer than all

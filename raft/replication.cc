@@ -137,6 +137,14 @@ bool Node::HoldForSnapshot(MemberId to) {
   return true;
 }
 
+bool Node::HasLately(MemberId id, Index index) const {
+  const auto found = tracker_.progress().find(id);
+  if (role_ != Role::kLeader || found == tracker_.progress().end()) return false;
+  const Progress& progress = found->second;
+  return progress.match >= index && progress.lost == Index{0} &&
+         !timers_.IsElectionTimeoutSince(progress.heard_at);
+}
+
 bool Node::IsHeldForSnapshot(MemberId to) const {
   const auto found = tracker_.progress().find(to);
   return role_ == Role::kLeader && found != tracker_.progress().end() &&

@@ -338,7 +338,7 @@ void Replica::CheckLearner(raft::MemberId id, Callback callback) {
     const auto self = progress.find(node_->id());
     if (learner == progress.end()) return callback(kErrMemberNotFound.Fail());
     const raft::Index own = self == progress.end() ? node_->log().persisted() : self->second.match;
-    const bool is_ready = learner->second.match.value() * 10 >= own.value() * 9;
+    const bool is_ready = node_->HasLately(id, raft::Index{(own.value() * 9 + 9) / 10});
     RaftCounters& counters = status_.counters();
     (is_ready ? counters.promotions : counters.refused_promotions).Add();
     if (!is_ready) return callback(kErrLearnerNotReady.Fail());

@@ -325,12 +325,39 @@ TEST_F(LostDataTest, ALearnerIsFilledAgainAndNotPromotedBefore) {
   node(1).ProposeConfChange(EntryType::kConfChangeV2, SharedBytes::Own(Encode(change)));
   Tick(3);
   ASSERT_TRUE(HasEverything(2));
+  const Index all = node(1).log().last_index();
+  EXPECT_TRUE(node(1).HasLately(2, all));
+  EXPECT_FALSE(node(1).HasLately(2, all + 1));
+  EXPECT_FALSE(node(2).HasLately(2, all)) << "it does not lead";
   member(2).ReplaceDisk({});
-  for (int i = 0; i < 3; ++i) Tick(1);
-  Tick(3);
-  EXPECT_TRUE(Saw(1, EventType::kFollowerLostData));
+  for (int i = 0; i < 20 && !Saw(1, EventType::kFollowerLostData); ++i) {
+    for (const std::uint64_t id : {1, 2}) node(id).Tick();
+    while (!Saw(1, EventType::kFollowerLostData) && Work(1) != 0) {
+    }
+  }
+  ASSERT_TRUE(Saw(1, EventType::kFollowerLostData));
+  EXPECT_FALSE(node(1).HasLately(2, all));
+  Tick(6);
   EXPECT_TRUE(HasEverything(2));
   EXPECT_FALSE(node(2).lost_data().stands());
+  EXPECT_TRUE(node(1).HasLately(2, all));
+}
+
+TEST_F(LostDataTest, WhatALearnerSaidLongAgoPromotesItNoMore) {
+  Start(1);
+  Write(5);
+  cluster_.Add({.id = 2, .seed = 2, .takes_conf_change_v2 = true});
+  ConfChangeV2 change{.changes = {{.type = ConfChangeType::kAddLearnerNode, .node_id = 2}}};
+  node(1).ProposeConfChange(EntryType::kConfChangeV2, SharedBytes::Own(Encode(change)));
+  Tick(3);
+  const Index all = node(1).log().last_index();
+  ASSERT_TRUE(node(1).HasLately(2, all));
+  member(2).Crash();
+  Tick(30);
+  EXPECT_FALSE(node(1).HasLately(2, all));
+  member(2).Start();
+  Tick(3);
+  EXPECT_TRUE(node(1).HasLately(2, all));
 }
 
 TEST_F(LostDataTest, InAJointConfigurationBothHalvesWait) {
