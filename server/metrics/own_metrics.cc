@@ -41,7 +41,7 @@ void AddEtcdMemberRows(MetricsRegistry& registry, const MetricSources& of) {
                  "while auth is on.",
                  [&of] { return of.context->patches->older_while_auth.load(); });
   registry.Gauge("kvorum_etcd_hash_agreement",
-                 "Whether the members of etcd hold the same keys (1), or not (0).",
+                 "1 unless a member of etcd was found to hold other keys (0).",
                  [&of] { return of.integrity().etcd_hashes().counters().agree.load() ? 1 : 0; });
   registry.Gauge("kvorum_etcd_compared_revision",
                  "The revision at which this member and a member of etcd were equal last.",
