@@ -64,8 +64,9 @@ class IncarnationGuard {
   // A peer tells its incarnation, or none. Returns false if it has lost data and does not know it:
   // nothing may be heard from it. What a caller tells is not remembered.
   virtual bool Admits(raft::MemberId peer, std::string_view told, Told how) = 0;
-  // A peer does not admit us.
-  virtual void ToldOfLoss(raft::MemberId peer) = 0;
+  // A peer does not admit us, and tells its own incarnation with that. One that lacks data itself
+  // remembers what was, before we were made good perhaps: it does not count.
+  virtual void ToldOfLoss(raft::MemberId peer, std::string_view told) = 0;
 };
 
 }  // namespace kvorum::server

@@ -139,7 +139,8 @@ Result<void> StreamReader::TakeHead(std::size_t& used) {
   while (text.ends_with('\n')) text.pop_back();
   if (SaysRemoved(head, text, links_.identity.cluster_id)) links_.on_removed();
   IncarnationGuard* guard = links_.identity.incarnations;
-  if (guard != nullptr && !head.Header("x-kvorum-data-lost").empty()) guard->ToldOfLoss(peer_);
+  if (guard != nullptr && !head.Header("x-kvorum-data-lost").empty())
+    guard->ToldOfLoss(peer_, head.Header("x-kvorum-incarnation"));
   return Fail(Code::kFailedPrecondition,
               "refused: " + std::to_string(head.status) + " " + std::move(text));
 }

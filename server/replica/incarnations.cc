@@ -161,13 +161,23 @@ void Incarnations::Remember(raft::MemberId peer, const SeenIncarnation& now) {
   SaveSoon();
 }
 
-void Incarnations::ToldOfLoss(raft::MemberId peer) {
+void Incarnations::ToldOfLoss(raft::MemberId peer, std::string_view text) {
+  const auto told = Incarnation::Parse(text);
+  if (told.has_value()) {
+    const std::lock_guard lock(mutex_);
+    const auto seen = seen_.find(peer);
+    if (told->lacks_data || (seen != seen_.end() && seen->second.IsAheadOf(*told))) return;
+  }
   if (hooks_.on_own_loss) hooks_.on_own_loss(peer);
 }
 
 void Incarnations::SetLostData(raft::Index index) {
   const std::lock_guard lock(mutex_);
   if (lost_data_ == index) return;
+  if (lost_data_ == raft::Index{0}) {
+    seen_.clear();
+    excused_.clear();
+  }
   lost_data_ = index;
   SaveSoon();
 }

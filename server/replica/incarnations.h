@@ -47,10 +47,10 @@ class Incarnations final : public IncarnationGuard {
   // ---- IncarnationGuard ----
   std::string Own() const override;
   bool Admits(raft::MemberId peer, std::string_view told, Told how) override;
-  void ToldOfLoss(raft::MemberId peer) override;
+  void ToldOfLoss(raft::MemberId peer, std::string_view told) override;
 
   // The index of raft::LostData, kept over restarts; 0: nothing is lacking. Peers are told that
-  // something is when that is on disk.
+  // something is when that is on disk. What is remembered of them is as old as the data, and goes.
   raft::Index lost_data() const;
   void SetLostData(raft::Index index);
 

@@ -136,7 +136,7 @@ TEST_F(IncarnationsTest, AMemberOfAnotherProgramTellsNone) {
 
 TEST_F(IncarnationsTest, WhoLacksDataSaysSoOnceThatIsOnDisk) {
   auto mine = Open(1);
-  mine->ToldOfLoss(2);
+  mine->ToldOfLoss(2, "a 1 1");
   EXPECT_EQ(own_losses_, 1);
   mine->SetLostData(7);
   EXPECT_FALSE(Incarnation::Parse(mine->Own())->lacks_data);
@@ -152,10 +152,36 @@ TEST_F(IncarnationsTest, WhoLacksDataSaysSoOnceThatIsOnDisk) {
   EXPECT_FALSE(Incarnation::Parse(mine->Own())->lacks_data);
 }
 
+// Two disks are replaced one after the other, each made good: the second copy remembers the first
+// member as it was before.
+TEST_F(IncarnationsTest, AnAccuserThatLacksDataItselfDoesNotCount) {
+  auto mine = Open(1);
+  EXPECT_TRUE(mine->Admits(2, "a 3 30,20,10", kByItsUrl));
+  mine->ToldOfLoss(2, "a 2 20,10");
+  mine->ToldOfLoss(2, "a 2 20,10 lacking");
+  mine->ToldOfLoss(3, "c 1 1 lacking");
+  EXPECT_EQ(own_losses_, 0);
+  mine->ToldOfLoss(3, "c 1 1");
+  mine->ToldOfLoss(2, "a 3 30,20,10");
+  EXPECT_EQ(own_losses_, 2);
+}
+
+TEST_F(IncarnationsTest, WhoLacksDataForgetsWhatItRememberedOfOthers) {
+  auto mine = Open(1);
+  EXPECT_TRUE(mine->Admits(2, "a 3 30,20,10", kByItsUrl));
+  EXPECT_FALSE(mine->Admits(2, "b 1 1", kByItsUrl));
+  mine->SetLostData(7);
+  EXPECT_TRUE(mine->Admits(2, "b 1 1", kByItsUrl)) << "made good while this member was away";
+  mine->SetLostData(9);
+  EXPECT_FALSE(mine->Admits(2, "a 3 30,20,10", kByItsUrl)) << "seen since";
+  Save();
+  EXPECT_TRUE(Content().contains("lost 9\npeer 2 b 1 1\n")) << Content();
+}
+
 TEST_F(IncarnationsTest, TheFileIsAsItIs) {
   auto mine = Open(1);
-  EXPECT_TRUE(mine->Admits(0x1f, "a 3 30,20,10", kByItsUrl));
   mine->SetLostData(16);
+  EXPECT_TRUE(mine->Admits(0x1f, "a 3 30,20,10", kByItsUrl));
   Save();
   Incarnation own = *Incarnation::Parse(mine->Own());
   own.lacks_data = false;

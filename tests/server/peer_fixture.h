@@ -164,7 +164,11 @@ class ScriptedGuard final : public IncarnationGuard {
     told_ = told;
     return expected_.empty() || told == expected_;
   }
-  void ToldOfLoss(raft::MemberId) override { ++losses_; }
+  void ToldOfLoss(raft::MemberId, std::string_view told) override {
+    const std::lock_guard lock(mutex_);
+    accuser_ = told;
+    ++losses_;
+  }
 
   void SetOwn(std::string own) {
     const std::lock_guard lock(mutex_);
@@ -173,6 +177,11 @@ class ScriptedGuard final : public IncarnationGuard {
   void Expect(std::string told) {
     const std::lock_guard lock(mutex_);
     expected_ = std::move(told);
+  }
+  // What the last one who did not admit us told of itself.
+  std::string accuser() const {
+    const std::lock_guard lock(mutex_);
+    return accuser_;
   }
   std::string told() const {
     const std::lock_guard lock(mutex_);
@@ -185,6 +194,7 @@ class ScriptedGuard final : public IncarnationGuard {
   std::string own_;
   std::string expected_;
   std::string told_;
+  std::string accuser_;
   std::atomic<int> losses_{0};
 };
 

@@ -217,6 +217,7 @@ TEST_P(PeerTransportTest, AMemberThatLostDataIsNotHeardUntilItKnows) {
     std::this_thread::yield();
   }
   EXPECT_EQ(guard_a_.losses(), 0);
+  EXPECT_EQ(guard_b_.accuser(), "of a");
   {
     const std::lock_guard lock(a_.receiver().mutex);
     EXPECT_TRUE(a_.receiver().messages.empty()) << "neither by a stream nor by a post";

@@ -144,7 +144,7 @@ class SmallNetwork {
     IncarnationGuard* receiver = ports_.at(to)->guard;
     if (sender == nullptr || receiver == nullptr || admitted_.contains({from, to})) return true;
     if (!receiver->Admits(from, sender->Own(), IncarnationGuard::Told::kByItsUrl)) {
-      sender->ToldOfLoss(to);
+      sender->ToldOfLoss(to, receiver->Own());
       return false;
     }
     admitted_.emplace(from, to);
