@@ -164,6 +164,11 @@ inline constexpr ApiError kErrLearnerIsLost{Code::kFailedPrecondition,
                                             "etcdserver: a learner cannot be updated while a "
                                             "member of etcd before 3.6.12, or 3.5.31, is in "
                                             "the cluster"};
+// Such a member would apply transactions that the others refuse.
+inline constexpr ApiError kErrAuthBesideOlderEtcd{
+    Code::kFailedPrecondition,
+    "etcdserver: authentication cannot be enabled while a member of etcd before 3.6.11, 3.5.30 or "
+    "3.4.44 is in the cluster: update it, or start this member with --older-etcd-members=warn"};
 // A member refuses to start with such token options.
 inline constexpr std::string_view kInvalidAuthOptsText = "auth: invalid auth options";
 inline constexpr ApiError kErrMissingKey{Code::kInvalidArgument, "auth: missing key data"};

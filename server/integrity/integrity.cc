@@ -15,7 +15,7 @@ Integrity::Integrity(Executor& executor, ServiceContext& context, PeerRequester&
       hash_checks_(executor, context, peers, options.hash_checks),
       replica_check_(executor, context, peers, quarantine, options.replica_check),
       etcd_hashes_(executor, context, peers, options.etcd_hashes_interval),
-      older_members_(executor, context, peers, patches_) {
+      older_members_(executor, context, peers, options.older_members, patches_) {
   context.patches = &patches_;
 }
 

@@ -81,6 +81,7 @@ void OlderMembers::Look() {
   const std::vector<OlderMember> older = OlderAmong(others, versions_);
   const bool is_auth_on = context_.access->state()->enabled();
   found_.older_while_auth = is_auth_on ? older.size() : 0;
+  found_.forbid_auth = action_ == OlderMembersAction::kRefuse && !older.empty();
   found_.lose_learners = std::ranges::any_of(
       versions_, [](const auto& known) { return !KeepsLearners(known.second); });
   Say(older, is_auth_on);

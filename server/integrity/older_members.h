@@ -3,7 +3,7 @@
 //
 // While auth is on such a member applies transactions that the others refuse, and nothing else
 // tells that their keys part. So this member says so, in its log and a metric; and by default it
-// does not start, or join, beside one.
+// does not start, or join, beside one, and does not enable auth.
 //
 // Runs on the executor, which it blocks while it asks, for a second at most. The owner stops the
 // executor, then destroys this.
@@ -44,8 +44,8 @@ std::string OlderMembersRefusal(const std::vector<OlderMember>& older);
 class OlderMembers {
  public:
   OlderMembers(Executor& executor, ServiceContext& context, PeerRequester& peers,
-               MemberPatches& found)
-      : executor_(executor), context_(context), peers_(peers), found_(found) {}
+               OlderMembersAction action, MemberPatches& found)
+      : executor_(executor), context_(context), peers_(peers), action_(action), found_(found) {}
   void Start();
 
  private:
@@ -55,6 +55,7 @@ class OlderMembers {
   Executor& executor_;
   ServiceContext& context_;
   PeerRequester& peers_;
+  const OlderMembersAction action_;
   MemberPatches& found_;
   // Versions that the members told last; a member that does not answer now is what it was.
   std::map<raft::MemberId, Version> versions_;

@@ -164,8 +164,9 @@ std::span<const Flag> Flags() {
        "What a member does that holds other keys than the majority: 'quarantine' (it serves none), "
        "'alarm', 'report' or 'off'."},
       {"older-etcd-members", "Member", kEffective, &Options::older_etcd_members, "refuse",
-       "What a member does at its start beside members of etcd that decide permissions of "
-       "transactions otherwise, while auth is on: 'refuse' (it ends) or 'warn'."},
+       "What a member does beside members of etcd that decide permissions of transactions "
+       "otherwise: 'refuse' (with auth on it does not start or join, and it does not enable auth) "
+       "or 'warn'."},
       {"adopt-etcd-data", "Member", kEffective, &Options::adopt_etcd_data, "false",
        "Take over the data directory of an etcd member, as kvorumutl adopt does."},
 

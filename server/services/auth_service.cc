@@ -7,6 +7,7 @@
 #include "base/api_errors.h"
 #include "mvcc/store.h"
 #include "server/call/access.h"
+#include "server/call/member_patches.h"
 #include "server/call/method_registrar.h"
 #include "server/call/reply_waiter.h"
 #include "server/call/request_batcher.h"
@@ -16,7 +17,7 @@ namespace kvorum::server {
 
 void AuthService::Register(rpc::Router& router) {
   MethodRegistrar methods(router, context_);
-  RegisterChange(methods, api::kAuthEnable, RequestKind::kAuthEnable);
+  methods.Add(api::kAuthEnable, this, &AuthService::Enable);
   RegisterChange(methods, api::kAuthDisable, RequestKind::kAuthDisable);
   RegisterChange(methods, api::kUserDelete, RequestKind::kUserDelete);
   RegisterChange(methods, api::kUserGrantRole, RequestKind::kUserGrantRole);
@@ -67,6 +68,16 @@ void AuthService::RegisterChange(MethodRegistrar& methods,
     ProposeAndReply(context_, call->caller, call->loop(), kind, change.bytes.view(),
                     std::move(reply));
   });
+}
+
+// Where auth is on, it changes nothing.
+void AuthService::Enable(const rpc::CallContext& call, Received<EmptyMessage> enable,
+                         Reply<AuthResult> reply) {
+  const bool is_forbidden = context_.patches != nullptr && context_.patches->forbid_auth;
+  if (is_forbidden && !context_.access->state()->enabled())
+    return reply.Fail(kErrAuthBesideOlderEtcd.ToError());
+  ProposeAndReply(context_, call.caller, call.loop(), RequestKind::kAuthEnable, enable.bytes.view(),
+                  std::move(reply));
 }
 
 void AuthService::UserAdd(const rpc::CallContext& call, Received<UserPasswordRequest> user,

@@ -39,6 +39,7 @@ class AuthService {
   void Ask(const Method<Request, Response>& method, const std::shared_ptr<rpc::CallContext>& call,
            Received<Request> query, Reply<Response> reply, const Answer& answer);
 
+  void Enable(const rpc::CallContext& call, Received<EmptyMessage> enable, Reply<AuthResult> reply);
   void UserAdd(const rpc::CallContext& call, Received<UserPasswordRequest> user,
                Reply<AuthResult> reply);
   void UserChangePassword(const rpc::CallContext& call, Received<UserPasswordRequest> user,

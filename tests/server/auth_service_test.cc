@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/api_errors.h"
+#include "server/call/member_patches.h"
 #include "server/messages/lease_messages.h"
 #include "server/state/leases.h"
 #include "tests/server/auth_fixture.h"
@@ -67,6 +68,20 @@ class AuthServiceTest : public AuthTest {
     return response.cancel_reason();
   }
 };
+
+// While auth is on, enabling it changes nothing.
+TEST_F(AuthServiceTest, AuthIsNotEnabledBesideAMemberThatDecidesOtherwise) {
+  MemberPatches patches;
+  served_.context().patches = &patches;
+  patches.forbid_auth = true;
+  EXPECT_EQ(Enable(root_), kNone);
+  EXPECT_EQ(AskAs(root_, "AuthDisable", etcdserverpb::AuthDisableRequest()), kNone);
+  EXPECT_EQ(Enable(""), kErrAuthBesideOlderEtcd);
+  EXPECT_EQ(PutAs("", "a1"), kNone) << "still off";
+  patches.forbid_auth = false;
+  EXPECT_EQ(Enable(""), kNone);
+  EXPECT_EQ(PutAs("", "a1"), kErrUserEmpty);
+}
 
 TEST_F(AuthServiceTest, KeysAreForWhomTheyAreGranted) {
   EXPECT_EQ(PutAs(alice_, "a1"), kNone);
