@@ -6,10 +6,12 @@
 #include "server/call/admitted_proposal.h"
 #include "server/call/apply_gap.h"
 #include "server/call/request_batcher.h"
+#include "server/messages/older_entry.h"
 #include "server/replica/local_member.h"
 #include "server/replica/replica.h"
 #include "server/replica/request_id.h"
 #include "server/state/alarms.h"
+#include "server/state/membership.h"
 #include "server/state/quota.h"
 
 namespace kvorum::server {
@@ -67,6 +69,9 @@ void ServiceContext::Propose(rpc::Loop* loop, RequestKind kind, std::string_view
 void ServiceContext::ProposeFor(const rpc::Caller& caller, rpc::Loop* loop, RequestKind kind,
                                 std::string_view body, std::unique_ptr<AdmittedWaiter> waiter,
                                 Duration timeout) {
+  std::string rewritten;
+  if (membership->may_have_older_etcd()) [[unlikely]]
+    body = rewritten = Rewrite(kind, body);
   if (access == nullptr || access->is_off())
     return Propose(loop, kind, body, std::move(waiter), timeout);
   const TimePoint now = loop != nullptr ? loop->now() : replica->clock().Now();

@@ -200,6 +200,26 @@ Result<RevokePermissionRequest> DecodeRevokePermission(std::string_view bytes) {
   return wire::DecodeRequest(kRevokePermission, bytes, Texts::kAreAnyBytes);
 }
 
+std::string EncodeUserAdd(UserPasswordRequest request) {
+  const std::string options = wire::Encode(kNoPassword, request.no_password);
+  if (request.options.has_value()) request.options = options;
+  return server::EncodeUserAdd(request);
+}
+
+std::string EncodeName(std::string_view name) { return wire::Encode(kName, {.name = name}); }
+
+std::string EncodeUserRole(const UserRoleRequest& request) {
+  return wire::Encode(kUserRole, request);
+}
+
+std::string EncodeGrantPermission(const GrantPermissionRequest& request) {
+  return wire::Encode(kGrantPermission, request);
+}
+
+std::string EncodeRevokePermission(const RevokePermissionRequest& request) {
+  return wire::Encode(kRevokePermission, request);
+}
+
 }  // namespace logged
 
 SharedBytes EncodeAuthStatusResponse(const ResponseHeader& header, bool enabled,

@@ -80,6 +80,13 @@ Result<UserRoleRequest> DecodeUserRole(std::string_view bytes);
 Result<GrantPermissionRequest> DecodeGrantPermission(std::string_view bytes);
 Result<RevokePermissionRequest> DecodeRevokePermission(std::string_view bytes);
 
+// Written anew: the options with no more than what they say.
+std::string EncodeUserAdd(UserPasswordRequest request);
+std::string EncodeName(std::string_view name);
+std::string EncodeUserRole(const UserRoleRequest& request);
+std::string EncodeGrantPermission(const GrantPermissionRequest& request);
+std::string EncodeRevokePermission(const RevokePermissionRequest& request);
+
 }  // namespace logged
 
 SharedBytes EncodeAuthStatusResponse(const ResponseHeader& header, bool enabled,

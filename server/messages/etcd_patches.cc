@@ -45,4 +45,6 @@ bool KeepsLearners(Version version) {
          version.patch >= *patches->keeps_learners;
 }
 
+bool ReadsEntriesAlike(Version cluster_version) { return cluster_version >= kFirstWithAll; }
+
 }  // namespace kvorum::server

@@ -16,5 +16,7 @@ std::string LowestThatDecidesTxnsAlike(Version version);
 // True if a learner whose peer URLs are changed stays a learner in its list of members (etcd's pull
 // request 21719).
 bool KeepsLearners(Version version);
+// True if no member of a cluster of this version needs entries of another form (older_entry.h).
+bool ReadsEntriesAlike(Version cluster_version);
 
 }  // namespace kvorum::server

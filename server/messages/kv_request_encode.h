@@ -1,5 +1,5 @@
-// Encodes requests as clients do, for requests that this process makes itself. kv_decode.h decodes
-// them.
+// Encodes requests as clients do, for requests that this process makes itself or writes anew.
+// kv_decode.h decodes them.
 #pragma once
 
 #include "base/shared_bytes.h"
@@ -10,6 +10,7 @@ namespace kvorum::server {
 struct CompactionRequest;
 
 SharedBytes EncodeTxn(const mvcc::TxnRequest& request);
+SharedBytes EncodePut(const mvcc::PutRequest& request);
 SharedBytes EncodeDeleteRange(const mvcc::DeleteRangeRequest& request);
 SharedBytes EncodeCompaction(const CompactionRequest& request);
 

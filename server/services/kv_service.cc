@@ -13,9 +13,11 @@
 #include "server/call/request_batcher.h"
 #include "server/messages/kv_decode.h"
 #include "server/services/answer_pieces.h"
+#include "server/services/nested_txn.h"
 #include "server/services/planned_answer.h"
 #include "server/services/range_stream.h"
 #include "server/services/read_cost.h"
+#include "server/state/membership.h"
 
 namespace kvorum::server {
 namespace {
@@ -172,6 +174,8 @@ void KvService::DeleteRange(const rpc::CallContext& call,
 void KvService::Txn(const rpc::CallContext& call, Received<mvcc::TxnRequest> txn,
                     Reply<mvcc::TxnResult> reply) {
   if (!mvcc::IsReadOnly(txn.request)) {
+    if (context_.membership->may_have_older_etcd()) [[unlikely]]
+      return ProposeNested(context_, call, std::move(txn), std::move(reply));
     return ProposeAndReply(context_, call.caller, call.loop(), RequestKind::kTxn, txn.bytes.view(),
                            std::move(reply));
   }

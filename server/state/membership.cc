@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/messages/etcd_patches.h"
+
 namespace kvorum::server {
 
 Membership::Membership(MembershipView initial, raft::MemberId self) : self_(self) {
@@ -24,6 +26,9 @@ void Membership::Set(MembershipView next) {
   const auto self = next.members.find(self_);
   is_learner_.store(self != next.members.end() && self->second.is_learner,
                     std::memory_order_relaxed);
+  const auto version = Version::Parse(next.cluster_version);
+  may_have_older_etcd_.store(!version.has_value() || !ReadsEntriesAlike(*version),
+                             std::memory_order_relaxed);
   auto view = std::make_shared<const MembershipView>(std::move(next));
   std::lock_guard lock(mutex_);
   view_ = std::move(view);

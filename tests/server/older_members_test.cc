@@ -37,6 +37,10 @@ TEST(EtcdPatchesTest, TheLowestPatchesOfEachMinorVersion) {
     EXPECT_TRUE(DecidesTxnsAlike(V(all))) << all;
     EXPECT_TRUE(KeepsLearners(V(all))) << all;
   }
+  EXPECT_FALSE(ReadsEntriesAlike(V("3.0.0")));
+  EXPECT_FALSE(ReadsEntriesAlike(V("3.6.0")));
+  EXPECT_TRUE(ReadsEntriesAlike(V("3.7.0")));
+  EXPECT_TRUE(ReadsEntriesAlike(V("3.8.0")));
   EXPECT_EQ(LowestThatDecidesTxnsAlike(V("3.6.5")), "3.6.11");
   EXPECT_EQ(LowestThatDecidesTxnsAlike(V("3.5.1")), "3.5.30");
   EXPECT_EQ(LowestThatDecidesTxnsAlike(V("3.3.1")), "3.7.0");
