@@ -2,9 +2,9 @@
 others do.
 
 Beside an etcd of 3.6.5, whose rule for transactions is another one, a kvorum does not start or join while auth is on,
-unless it is told to, and says so (docs/operations/moving.md). With the newest 3.7, members are equal after many random
-operations on keys, leases, users, roles and members, by HashKV and by everything else that they tell. With 3.6.11 and
-3.6.13 they are not yet: KVORUM_PEER_DIR=build/peer-3.6 shows it.
+and does not enable it, unless it is told to, and says so (docs/operations/moving.md). With the newest 3.7, with 3.6.11
+and the newest 3.6, members are equal after many random operations on keys, leases, users, roles and members, by HashKV
+and by everything else that they tell.
 
 KVORUM_MIXED_OPERATIONS is the number of operations (1,500), KVORUM_FAULT_SEED the first of their seeds.
 """
@@ -29,6 +29,9 @@ import server
 OPERATIONS = int(os.environ.get("KVORUM_MIXED_OPERATIONS", "1500"))
 SEED = int(os.environ.get("KVORUM_FAULT_SEED", "1"))
 ROOT = ("root", "pw")
+REFUSED_AUTH = (grpc.StatusCode.FAILED_PRECONDITION,
+                "etcdserver: authentication cannot be enabled while a member of etcd before 3.6.11, 3.5.30 or 3.4.44 "
+                "is in the cluster: update it, or start this member with --older-etcd-members=warn")
 FLAGS = (*cluster.QUICK, "--bcrypt-cost", "4", "--snapshot-count", "100000")
 CLIENTS = 4
 
@@ -83,12 +86,17 @@ class MixedAuthCase(unittest.TestCase):
             member.wait_ready()
         self.members.state = "existing"
 
-    def enable_auth(self):
-        with self.etcd.channel() as channel:
+    @staticmethod
+    def add_root(member):
+        with member.channel() as channel:
             auth = rpc_pb2_grpc.AuthStub(channel)
             auth.UserAdd(rpc_pb2.AuthUserAddRequest(name=ROOT[0], password=ROOT[1]), timeout=30)
             auth.UserGrantRole(rpc_pb2.AuthUserGrantRoleRequest(user="root", role="root"), timeout=10)
-            auth.AuthEnable(rpc_pb2.AuthEnableRequest(), timeout=10)
+
+    def enable_auth(self):
+        self.add_root(self.etcd)
+        with self.etcd.channel() as channel:
+            rpc_pb2_grpc.AuthStub(channel).AuthEnable(rpc_pb2.AuthEnableRequest(), timeout=10)
         cluster.caller = ROOT
 
 
@@ -114,6 +122,7 @@ class OlderEtcdTest(MixedAuthCase):
         for member in self.ours:
             cluster.wait_until(lambda: self.WARNING in member.log(), f"{member.name} to warn before auth is on")
             self.assertEqual(metric(member, "kvorum_etcd_members_deciding_otherwise"), 0)
+        self.assertEqual(self.refusal(second), REFUSED_AUTH)
         self.enable_auth()
         for member in self.ours:
             cluster.wait_until(lambda: metric(member, "kvorum_etcd_members_deciding_otherwise") == 1,
@@ -138,6 +147,27 @@ class OlderEtcdTest(MixedAuthCase):
         self.wait_end(joining)
         self.members.forget(joining)
         self.assertTrue(second.alive)
+        self.fine = True
+
+    @staticmethod
+    def refusal(member):
+        """Of enabling auth there, or None."""
+        with member.channel() as channel:
+            try:
+                rpc_pb2_grpc.AuthStub(channel).AuthEnable(rpc_pb2.AuthEnableRequest(), timeout=10)
+                return None
+            except grpc.RpcError as error:
+                return error.code(), error.details()
+
+    def test_auth_is_enabled_by_a_member_that_only_warns(self):
+        first = self.ours[0]
+        first.kill()
+        first.start("--older-etcd-members", "warn")
+        cluster.wait_until(lambda: self.WARNING in first.log(), "m2 to know of the older etcd")
+        self.add_root(first)
+        self.assertIsNone(self.refusal(first))
+        cluster.caller = ROOT
+        self.members.check_equal()
         self.fine = True
 
     def test_without_users_it_joins(self):
@@ -437,8 +467,115 @@ class EqualAfterManyOperations:
         self.check_equal()
 
 
+class EntriesAreReadAlike:
+    """What an etcd before 3.7 reads otherwise in an entry's bytes, or does with an entry that another member has
+    proposed. No users are needed for it."""
+
+    def setUp(self):
+        self.begin(self.ETCD)
+        self.channel = self.ours[0].channel()
+        self.addCleanup(self.channel.close)
+
+    def ask(self, method, *fields):
+        return self.channel.unary_unary(f"/etcdserverpb.{method}", None, None)(message(*fields), timeout=20)
+
+    def put(self, *keys):
+        for key in keys:
+            server.put(server.kv(self.channel), key, b"v")
+
+    def keys(self):
+        answer = server.kv(self.channel).Range(rpc_pb2.RangeRequest(key=b"\0", range_end=b"\0"), timeout=10)
+        return [row.key for row in answer.kvs]
+
+    def end(self):
+        self.members.check_equal()
+        for member in self.members.members:
+            self.assertTrue(member.alive, f"{member.name} has ended; its log ends with {member.tail()}")
+        self.fine = True
+
+    def test_an_empty_range_end_is_none(self):
+        """There it means all keys from this one on."""
+        self.put(b"a", b"b", b"c", b"d")
+        self.ask("KV/DeleteRange", (1, b"a"), (2, b""))
+        self.ask("KV/Txn", (2, message((3, message((1, b"b"), (2, b""))))))
+        # Of both keys, the second is no newer than the first: the compare is of one.
+        compare = message((1, 0), (2, 1), (3, b"c"), (5, 4), (64, b""))
+        self.ask("KV/Txn", (1, compare), (2, message((2, message((1, b"then"), (2, b"v"))))),
+                 (3, message((2, message((1, b"else"), (2, b"v"))))))
+        self.assertEqual(self.keys(), [b"c", b"d", b"then"])
+        self.end()
+
+    def test_an_operation_in_parts_is_one(self):
+        """There the last part counts: a put of the empty key."""
+        self.ask("KV/Txn", (2, message((2, message((1, b"p"), (2, b"v"))), (2, message((2, b"w"))))))
+        self.assertEqual(self.keys(), [b"p"])
+        self.end()
+
+    def test_a_field_of_another_type_is_skipped(self):
+        """There it ends the process."""
+        self.ask("KV/Put", (1, b"k"), (2, b"v"), (1, 7))
+        self.ask("KV/Txn", (2, message((2, message((1, b"t"), (2, b"v"))), (2, 7))))
+        self.ask("KV/DeleteRange", (1, b"k"), (3, b"text"))
+        self.ask("Auth/RoleAdd", (1, b"r"), (1, 7))
+        self.ask("Auth/RoleGrantPermission", (1, b"r"), (2, message((1, 2), (2, b"k"), (2, 7), (3, b""))))
+        self.ask("Auth/UserAdd", (1, b"u"), (2, b"pw"), (3, message((1, b"text"))))
+        self.ask("KV/Compact", (1, 2), (1, b"text"))
+        self.assertEqual(self.keys(), [b"t"])
+        self.end()
+
+    def test_a_range_of_a_revision_that_is_gone_refuses_the_whole_transaction(self):
+        """There a member that was not asked leaves the range out, and applies the rest."""
+        self.put(b"k", b"k", b"k")
+        self.ask("KV/Compact", (1, 3), (2, 1))
+        put = message((2, message((1, b"p"), (2, b"v"))))
+        for member in self.members.members:
+            with member.channel() as channel:
+                for revision in (2, 1000):
+                    read = message((1, message((1, b"k"), (4, revision))))
+                    nested = message((4, message((2, read))))
+                    for branch in ((2, read), (2, put)), ((2, put), (2, read)), ((2, put), (2, nested)):
+                        with self.assertRaises(grpc.RpcError) as refused:
+                            channel.unary_unary("/etcdserverpb.KV/Txn", None, None)(message(*branch), timeout=20)
+                        self.assertIn("required revision", refused.exception.details())
+        self.assertEqual(self.keys(), [b"k"])
+        self.end()
+
+    def test_the_answer_is_that_of_the_transaction_that_was_asked(self):
+        self.put(b"k")
+        request = rpc_pb2.TxnRequest(success=[
+            rpc_pb2.RequestOp(request_put=rpc_pb2.PutRequest(key=b"p", value=b"v")),
+            rpc_pb2.RequestOp(request_range=rpc_pb2.RangeRequest(key=b"k"))])
+        for member in self.members.members:
+            with member.channel() as channel:
+                answer = server.kv(channel).Txn(request, timeout=10)
+                self.assertEqual([r.WhichOneof("response") for r in answer.responses],
+                                 ["response_put", "response_range"])
+                self.assertEqual(answer.responses[1].response_range.kvs[0].key, b"k")
+                self.assertEqual(answer.responses[1].response_range.header.revision, answer.header.revision)
+        self.end()
+
+
 class WithTheNewestTest(EqualAfterManyOperations, MixedAuthCase):
     ETCD = etcd_of("KVORUM_PEER_DIR")
+
+
+@needs("KVORUM_PEER_36")
+class With36Test(EqualAfterManyOperations, MixedAuthCase):
+    ETCD = etcd_of("KVORUM_PEER_36")
+
+
+@needs("KVORUM_PEER_36_11")
+class With3611Test(EqualAfterManyOperations, MixedAuthCase):
+    ETCD = etcd_of("KVORUM_PEER_36_11")
+
+
+class EntriesBesideTheNewestTest(EntriesAreReadAlike, MixedAuthCase):
+    ETCD = etcd_of("KVORUM_PEER_DIR")
+
+
+@needs("KVORUM_PEER_36")
+class EntriesBeside36Test(EntriesAreReadAlike, MixedAuthCase):
+    ETCD = etcd_of("KVORUM_PEER_36")
 
 
 if __name__ == "__main__":
