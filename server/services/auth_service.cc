@@ -70,7 +70,7 @@ void AuthService::RegisterChange(MethodRegistrar& methods,
   });
 }
 
-// Where auth is on, it changes nothing.
+// It changes nothing while auth is on.
 void AuthService::Enable(const rpc::CallContext& call, Received<EmptyMessage> enable,
                          Reply<AuthResult> reply) {
   const bool is_forbidden = context_.patches != nullptr && context_.patches->forbid_auth;

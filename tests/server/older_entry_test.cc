@@ -25,8 +25,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// What no encoder of a client leaves behind, and a decoder skips: a field of another type than its
-// own, and one that is unknown.
+// Two fields that a decoder skips: one of another type than its own, and one that is unknown.
 std::string WithStrayFields(std::string body) {
   wire::AppendUintAlways(body, 1, 7);
   wire::AppendBytesAlways(body, 77, "stray");
