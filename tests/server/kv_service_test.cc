@@ -95,6 +95,21 @@ TEST_F(KvServiceTest, ALinearizableReadSeesWhatWasAcknowledged) {
   }
 }
 
+// etcd loses it, and its process ends where it is read next.
+TEST_F(KvServiceTest, AKeyDeletedAndPutByOneTransactionOutlivesACompactionAtItsRevision) {
+  Start();
+  Put("k");
+  const std::string everything = DeleteBody("k", std::string_view("\0", 1));
+  const auto txn = Ok<etcdserverpb::TxnResponse>(
+      kTxnPath,
+      TxnBody({OpBody(4, TxnBody({OpBody(3, everything)})), OpBody(2, PutBody("k", "again"))}));
+  Ok<etcdserverpb::CompactionResponse>(kCompactPath, CompactBody(txn.header().revision(), true));
+  const auto range = Ok<etcdserverpb::RangeResponse>(kRangePath, RangeBody({.key = "k"}));
+  ASSERT_EQ(range.kvs_size(), 1);
+  EXPECT_EQ(range.kvs(0).value(), "again");
+  EXPECT_EQ(range.kvs(0).version(), 1);
+}
+
 TEST_F(KvServiceTest, ReadsMakeNoEntryOfTheLog) {
   Start();
   Put("k");
@@ -206,7 +221,8 @@ TEST_F(KvServiceTest, TheLargestRequestIsOfTheWholeEntry) {
       EncodeInternalRequest(served_.context().ids->Next(), RequestKind::kPut, body).size();
   served_.context().limits.max_request_bytes = entry;
   EXPECT_EQ(Outcome(kPutPath, body), "ok");
-  EXPECT_EQ(ErrorOf(kPutPath, body + std::string("\x28\x00", 2)), kErrRequestTooLarge.ToError());
+  EXPECT_EQ(ErrorOf(kPutPath, PutBody("k", std::string(1'001, 'v'))),
+            kErrRequestTooLarge.ToError());
   EXPECT_EQ(ErrorOf(kTxnPath, TxnBody({OpBody(2, body)})), kErrRequestTooLarge.ToError());
   EXPECT_EQ(Outcome(kTxnPath, TxnBody({OpBody(1, RangeBody({.key = std::string(2'000, 'k')}))})),
             "ok")
