@@ -37,8 +37,8 @@ std::string Anew(EntryKind<RequestKind::kAlarm>, const AlarmRequest& request) {
 }
 std::string Anew(EntryKind<RequestKind::kAuthEnable>, EmptyBody) { return {}; }
 std::string Anew(EntryKind<RequestKind::kAuthDisable>, EmptyBody) { return {}; }
-std::string Anew(EntryKind<RequestKind::kUserAdd>, UserPasswordRequest request) {
-  return logged::EncodeUserAdd(std::move(request));
+std::string Anew(EntryKind<RequestKind::kUserAdd>, const UserPasswordRequest& request) {
+  return logged::EncodeUserAdd(request);
 }
 std::string Anew(EntryKind<RequestKind::kUserChangePassword>, const UserPasswordRequest& request) {
   return EncodeChangePassword(request);
