@@ -212,7 +212,8 @@ class Client:
     KEYS = [b"%c%d" % (c, i) for c in b"abc" for i in range(4)]
     URLS = [b"http://127.0.0.1:%d" % port for port in range(1, 4)]
 
-    def __init__(self, members, number):
+    def __init__(self, members, number, inverted):
+        self.inverted = inverted
         self.random = random.Random(f"{SEED} {number}")
         self.channels = [grpc.insecure_channel(m.endpoint, options=[("grpc.use_local_subchannel_pool", 1)])
                          for m in members]
@@ -261,8 +262,10 @@ class Client:
         return self.random.choice([b"root", *self.NAMES[:6], *self.NAMES[:6], *self.NAMES[6:9]])
 
     def range(self):
+        """A key and an end, which may lie before it if the members decide those alike."""
         key = self.random.choice(self.KEYS)
-        return key, self.random.choice([b"", b"", key[:1] + b"9", b"\0", b"c"])
+        end = self.random.choice([b"", b"", key[:1] + b"9", b"\0", b"c"])
+        return key, end if self.inverted or not end.startswith(b"c") or end > key else b"d"
 
     # ---- keys ----
 
@@ -399,10 +402,13 @@ class Client:
 
 
 class EqualAfterManyOperations:
+    # The permission of a range that ends before it begins is that of etcd 3.7, and not the one of 3.6.
+    INVERTED = False
+
     def test_members_are_equal(self):
         self.begin(self.ETCD)
         self.enable_auth()
-        clients = [Client(self.members.members, number) for number in range(CLIENTS)]
+        clients = [Client(self.members.members, number, self.INVERTED) for number in range(CLIENTS)]
         for client in clients:
             self.addCleanup(client.close)
         # A member must have been connected for a while before it takes a change of members.
@@ -422,7 +428,8 @@ class EqualAfterManyOperations:
         self.assertEqual(failures, [])
         made = sum((client.made for client in clients), collections.Counter())
         refused = sum((client.refused for client in clients), collections.Counter())
-        self.assertGreater(sum(made.values()), OPERATIONS // 4, refused)
+        # The order of the four decides how many have permissions: 320 to 500 of 1,500 in runs that were seen.
+        self.assertGreater(sum(made.values()), OPERATIONS // 8, refused)
         for kind in ("KV", "Txn", "Lease", "Auth", "Cluster"):
             self.assertGreater(made[kind], 5, (kind, made, refused.most_common(20)))
 
@@ -564,6 +571,7 @@ class EntriesAreReadAlike:
 
 class WithTheNewestTest(EqualAfterManyOperations, MixedAuthCase):
     ETCD = etcd_of("KVORUM_PEER_DIR")
+    INVERTED = True
 
 
 @needs("KVORUM_PEER_36")
