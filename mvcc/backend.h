@@ -88,6 +88,10 @@ class Snapshot {
   // long-running holders check it periodically, and give up (kReaderMustEnd). A snapshot that is
   // taken then is told so no sooner than a new turn begins, so it may be tried again at once.
   virtual bool MustEnd() const { return false; }
+  // The snapshot outlives the task that took it: its holder looks at MustEnd by a timer. Of others
+  // a thread has one at a time, since a backend that waits for the first may let no second one in;
+  // debug builds assert it in a server.
+  virtual void OutlivesTask() {}
 
   // Visits the revisions in [from, to) in order.
   Result<void> ScanRevisions(Revision from, Revision to, const VisitRevision& visit);

@@ -159,6 +159,11 @@ void LmdbSnapshot::Release() { environment_.GiveBack(this); }
 
 bool LmdbSnapshot::MustEnd() const { return environment_.IsToldToEnd(*this); }
 
+void LmdbSnapshot::OutlivesTask() {
+  const std::lock_guard lock(environment_.readers_mutex_);
+  holder_ = {};
+}
+
 Error LmdbSnapshot::ErrorOf(int code, std::string_view what) const {
   return LmdbError(code, what, environment_.path());
 }
@@ -435,6 +440,9 @@ Result<void> LmdbEnvironment::CheckFormat() {
 
 Result<LmdbSnapshot*> LmdbEnvironment::TakeSnapshot(std::unique_lock<std::mutex>& lock,
                                                     ReaderPlace place) {
+#ifndef NDEBUG
+  CheckThreadHasNone();
+#endif
   readers_changed_.wait(lock, [this] { return !admits_none_; });
   const unsigned places =
       options_.max_readers + (place == ReaderPlace::kReserved ? kReservedReaders : 0);
@@ -450,6 +458,7 @@ Result<LmdbSnapshot*> LmdbEnvironment::TakeSnapshot(std::unique_lock<std::mutex>
   }
   snapshot->map_ = map_;
   snapshot->round_ = round_.load(std::memory_order_relaxed);
+  snapshot->holder_ = std::this_thread::get_id();
   idle_.pop_back();
   ++live_;
   if (options_.readers != nullptr) options_.readers->fetch_add(1, std::memory_order_relaxed);
@@ -459,11 +468,20 @@ Result<LmdbSnapshot*> LmdbEnvironment::TakeSnapshot(std::unique_lock<std::mutex>
 void LmdbEnvironment::GiveBack(LmdbSnapshot* snapshot) {
   mdb_txn_reset(snapshot->transaction());
   std::lock_guard lock(readers_mutex_);
+  snapshot->holder_ = {};
   idle_.push_back(snapshot);
   --live_;
   if (options_.readers != nullptr) options_.readers->fetch_sub(1, std::memory_order_relaxed);
   if (IsToldToEnd(*snapshot)) --told_to_end_;
   if (is_growing_ && told_to_end_ == 0) readers_changed_.notify_all();
+}
+
+void LmdbEnvironment::CheckThreadHasNone() const {
+  if (options_.readers == nullptr) return;
+  const bool has_one = std::ranges::any_of(snapshots_, [](const auto& snapshot) {
+    return snapshot->holder_ == std::this_thread::get_id();
+  });
+  KV_CHECK(!has_one, "a thread takes a second reader of the database");
 }
 
 void LmdbEnvironment::TellReadersToEnd() {

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
@@ -77,6 +78,7 @@ class LmdbSnapshot final : public Snapshot {
   Result<std::uint64_t> CountRevisions() override;
   std::uint64_t CommitNumber() const override { return mdb_txn_id(transaction_); }
   bool MustEnd() const override;
+  void OutlivesTask() override;
 
   // Begins or renews the transaction. Returns LMDB's code.
   int Begin();
@@ -110,6 +112,7 @@ class LmdbSnapshot final : public Snapshot {
 
   LmdbEnvironment& environment_;
   std::uint64_t round_ = 0;  // of readers, in which this use began
+  std::thread::id holder_;   // with the readers' mutex; of none that outlives a task
   MDB_txn* transaction_ = nullptr;
   Cursor lookup_;
   Cursor scan_;
@@ -193,7 +196,9 @@ class LmdbEnvironment {
   bool IsToldToEnd(const LmdbSnapshot& snapshot) const {
     return snapshot.round_ != round_.load(std::memory_order_relaxed);
   }
-  // Both with the readers' mutex held.
+  // All with the readers' mutex held. The first in debug builds, for an environment that counts its
+  // readers: a server's.
+  void CheckThreadHasNone() const;
   void TellReadersToEnd();
   void WaitUntilIdle(std::unique_lock<std::mutex>& lock);
 

@@ -186,6 +186,7 @@ Result<void> Store::LookAtDurable(
 Result<Store::DurableReader> Store::OpenDurable() const {
   std::shared_ptr<StoreState> state = State();
   KV_TRY(Reader reader, state->backend->NewReader());
+  reader->OutlivesTask();
   return DurableReader{.owner = state, .reader = std::move(reader), .file_bytes = [state] {
                          return state->backend->SizeBytes();
                        }};

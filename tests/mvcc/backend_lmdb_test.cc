@@ -548,6 +548,21 @@ TEST_F(LmdbBackendTest, MoreReadersThanPlacesAreRefused) {
   EXPECT_TRUE((*opened)->NewReader().has_value());
 }
 
+// Whoever holds one beyond its task gives it up by a timer, whatever its thread does meanwhile.
+TEST_F(LmdbBackendTest, AThreadOfAServerHasOneReaderBesideThoseThatOutliveATask) {
+  std::atomic<unsigned> counted{0};
+  auto opened = OpenLmdbBackend({.path = world_.path, .readers = &counted});
+  ASSERT_TRUE(opened.has_value());
+  Reader saved = (*opened)->NewReader().value();
+  saved->OutlivesTask();
+  std::optional<Reader> read = (*opened)->NewReader().value();
+#ifndef NDEBUG
+  EXPECT_DEATH(static_cast<void>((*opened)->NewReader()), "a second reader");
+#endif
+  read.reset();
+  EXPECT_TRUE((*opened)->NewReader().has_value());
+}
+
 TEST_F(LmdbBackendTest, LittleAddressSpaceMakesASmallerMap) {
   auto opened = OpenLmdbBackend({.path = world_.path, .map_size_bytes = std::uint64_t{1} << 50});
   ASSERT_TRUE(opened.has_value()) << opened.error().message;
