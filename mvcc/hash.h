@@ -51,6 +51,7 @@ class KvHasher {
   // KeyValue.
   Result<void> Add(const IndexView& index, const RevisionRecord& record);
   KvHash Finish() const;
+  std::int64_t revision() const { return revision_; }
 
  private:
   enum class OldRecords {

@@ -9,6 +9,7 @@
 #include "base/logging.h"
 #include "base/metric.h"
 #include "mvcc/bucket.h"
+#include "mvcc/hash_run.h"
 #include "mvcc/long_key.h"
 #include "mvcc/read_batch.h"
 #include "mvcc/restore.h"
@@ -218,14 +219,17 @@ void Store::Defragment(std::move_only_function<void(Result<void>)> done) {
 
 Result<KvHash> Store::HashKv(std::int64_t revision) {
   const ObservedTime time(counters_.hash_kv, executors_.backend.clock());
-  // Told to end while the map doubles, which is not often.
+  HashRun::Options options;
   while (true) {
     if (revision > 0) {
       if (const std::optional<KvHash> stored = hashes_.Find(revision)) return *stored;
     }
-    KV_TRY(ReadView view, Read());
-    Result<KvHash> hash = view.HashKv(revision);
-    if (hash.has_value() || !(hash.error() == kReaderMustEnd)) return hash;
+    KV_TRY(HashRun run, HashRun::Begin(*this, revision, options));
+    Result<bool> is_done = false;
+    while (is_done.has_value() && !*is_done) is_done = run.Step();
+    if (is_done.has_value()) return run.Finish();
+    if (!(is_done.error() == kReaderMustEnd)) return Fail(is_done.error());
+    options.overtaken = HashRun::Overtaken::kKeepsView;
   }
 }
 

@@ -113,14 +113,14 @@ class Store {
   // The history's checksum up to a revision (0: the newest), equal to etcd's for the same history.
   // Reads all of it, so not for an I/O thread; for a revision of one of the last ten compactions it
   // returns at once the hash taken then, over the records before it. ErrCompacted, ErrFutureRev.
-  // Starts over if the backend needs its reader's place.
+  // Pins no pages while it runs, unless one compaction after the other is asked for meanwhile.
   Result<KvHash> HashKv(std::int64_t revision);
   // The hashes stored for that, by revision.
   std::vector<KvHash> compaction_hashes() const { return hashes_.All(); }
   // The incremental hash of what is durable.
   HistorySum& history_sum() { return history_sum_; }
-  // CRC-32C over all buckets of the backend as it is durable now. Threads and restarts as for
-  // HashKv.
+  // CRC-32C over all buckets of the backend as it is durable now: one state, whose pages stay as
+  // long as it reads. Threads as for HashKv. Starts over if the backend needs its reader's place.
   struct BackendHash {
     std::uint32_t hash = 0;
     std::int64_t revision = 0;  // of the view that was hashed

@@ -129,20 +129,23 @@ Result<bool> ReadView::Succeeds(const TxnRequest& request) {
   return plan.succeeded(0);
 }
 
-Result<KvHash> ReadView::HashKv(std::int64_t revision) {
+Result<KvHasher> ReadView::BeginHash(std::int64_t revision) const {
   if (revision > 0 && revision < compact_revision()) return kErrCompacted.Fail();
   if (revision > this->revision()) return kErrFutureRev.Fail();
   if (revision == 0) revision = this->revision();
+  return KvHasher::ForHistory(compact_revision(), revision, index());
+}
 
-  KvHasher hasher = KvHasher::ForHistory(compact_revision(), revision, index_.view());
+Result<KvHash> ReadView::HashKv(std::int64_t revision) {
+  KV_TRY(KvHasher hasher, BeginHash(revision));
   Result<void> added;
   std::uint64_t seen = 0;
   const auto add = [&](const RevisionRecord& record) {
-    added = hasher.Add(index_.view(), record);
-    if (++seen % kRecordsBetweenLooks == 0 && reader_->MustEnd()) added = kReaderMustEnd.Fail();
+    added = hasher.Add(index(), record);
+    if (++seen % kRecordsBetweenLooks == 0 && MustEnd()) added = kReaderMustEnd.Fail();
     return added.has_value();
   };
-  KV_RETURN_IF_ERROR(ScanRecords(Revision{}, {.main = revision + 1, .sub = 0}, add));
+  KV_RETURN_IF_ERROR(ScanRecords(Revision{}, {.main = hasher.revision() + 1, .sub = 0}, add));
   KV_RETURN_IF_ERROR(added);
   return hasher.Finish();
 }

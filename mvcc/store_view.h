@@ -78,14 +78,15 @@ class ReadView final : private RecordSource {
   using VisitRecord = std::function<bool(const RevisionRecord& record)>;
   Result<void> ScanRecords(Revision from, const VisitRecord& visit);
 
-  // HashKV for a revision (0: the newest) like Store::HashKv without its stored hashes. Reads the
-  // whole history. kReaderMustEnd.
+  // HashKV for a revision (0: the newest) of this view. Reads the whole history, and so pins pages
+  // for long: Store::HashKv does it in pieces (HashRun). kReaderMustEnd.
   Result<KvHash> HashKv(std::int64_t revision);
   // CRC-32C over all buckets of the backend, as it was durable when the view was made.
   // kReaderMustEnd.
   Result<std::uint32_t> HashBackend();
 
  private:
+  friend class HashRun;
   friend class Store;
   ReadView(std::shared_ptr<const StoreState> state, IndexSnapshot index, WriteBuffer::View buffer,
            Reader reader, StoreCounters& counters)
@@ -99,6 +100,11 @@ class ReadView final : private RecordSource {
   Result<std::size_t> FindFirst(std::span<const Revision> revisions,
                                 std::span<std::string_view> found) override;
   RangeScope Scope();
+  // The checks of a hash's revision (0: the newest), and the hasher to be fed. ErrCompacted,
+  // ErrFutureRev.
+  Result<KvHasher> BeginHash(std::int64_t revision) const;
+  IndexView index() const { return index_.view(); }
+  bool MustEnd() const { return reader_->MustEnd(); }
   Result<void> ScanRecords(Revision from, Revision end, const VisitRecord& visit);
 
   std::shared_ptr<const StoreState> state_;  // outlives the others
