@@ -22,13 +22,31 @@ struct SnapshotIntake::Shared {
   std::mutex mutex;
   Phase phase = Phase::kIdle;
   raft::Index index = 0;
+  raft::Term term = 0;            // of the message, from its reception on
+  bool has_newer_leader = false;  // one of a later term has offered another meanwhile
+
+  // Begins a reception, if there is no snapshot.
+  bool Begin(const raft::Message& message) {
+    std::lock_guard lock(mutex);
+    if (phase == Phase::kReceiving && message.term > term) has_newer_leader = true;
+    if (phase != Phase::kIdle) return false;
+    phase = Phase::kReceiving;
+    index = message.snapshot->metadata.index;
+    term = message.term;
+    has_newer_leader = false;
+    return true;
+  }
+  // True if the reception is in vain: Raft ignores what a former leader sent.
+  bool IsOfFormerLeader() {
+    std::lock_guard lock(mutex);
+    return has_newer_leader;
+  }
 
   // Changes the phase, if the current one is that of this snapshot.
   bool Move(Phase from, Phase to, raft::Index for_index) {
     std::lock_guard lock(mutex);
-    if (phase != from || (from != Phase::kIdle && index != for_index)) return false;
+    if (phase != from || index != for_index) return false;
     phase = to;
-    index = for_index;
     return true;
   }
 };
@@ -52,6 +70,8 @@ class SnapshotIntake::Sink final : public mvcc::SnapshotSink {
   }
 
   Result<void> Write(std::string_view bytes) override {
+    if (shared_->IsOfFormerLeader())
+      return Fail(Code::kUnavailable, "another member leads and sends a snapshot");
     if (content_ != nullptr) return content_->Write(bytes);
     // The content itself says which format it has.
     first_bytes_.append(bytes);
@@ -147,7 +167,7 @@ SnapshotIntake::SnapshotIntake(FileSystem& fs, std::string snap_dir, mvcc::Backe
 
 Result<std::unique_ptr<mvcc::SnapshotSink>> SnapshotIntake::Begin(raft::Message message) {
   const raft::Index index = message.snapshot->metadata.index;
-  if (!shared_->Move(Shared::Phase::kIdle, Shared::Phase::kReceiving, index))
+  if (!shared_->Begin(message))
     return Fail(Code::kUnavailable, "another snapshot is being received");
   auto sink = std::make_unique<Sink>(shared_, fs_, open_, deliver_, std::move(message),
                                      datadir::ReceivedSnapshotPath(snap_dir_, index));

@@ -1,7 +1,7 @@
 // Receives a peer's snapshot, in our format or etcd's, which its first bytes tell: the content goes
 // into `<snap dir>/<index>.snap.db`, which appears complete and durable or not at all, then the
 // message to Raft. One at a time, from the first byte until the snapshot is installed, or Raft has
-// no use for it.
+// no use for it. One of a former leader gives way to the next leader's: it would be ignored.
 //
 // Thread-safe. A sink may outlive the intake, but is not finished then. A file that nobody takes,
 // because the process ended, is removed at the next start (RemoveReceivedSnapshots).
@@ -25,7 +25,8 @@ class SnapshotIntake {
 
   SnapshotIntake(FileSystem& fs, std::string snap_dir, mvcc::BackendOpener open, Deliver deliver);
 
-  // For a kSnap with an index that this member lacks. kUnavailable while there is another one.
+  // For a kSnap with an index that this member lacks. kUnavailable while there is another one; if
+  // that is of an earlier term, its sink takes no more, so that the sender's next try succeeds.
   Result<std::unique_ptr<mvcc::SnapshotSink>> Begin(raft::Message message);
 
   // Raft has no use for the snapshot delivered last: removes its file. Waits for the disk.
