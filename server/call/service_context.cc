@@ -93,7 +93,8 @@ void ServiceContext::SendEntry(rpc::Loop* loop, RequestKind kind, std::uint64_t 
                                   .data = std::move(entry),
                                   .deadline = deadline,
                                   .waiter = std::move(waiter),
-                                  .is_key_write = IsKeyWrite(kind)});
+                                  .is_key_write = IsKeyWrite(kind),
+                                  .is_repeatable = IsRepeatable(kind)});
 }
 
 Result<HeldView> ServiceContext::ReadFor(const rpc::Caller& caller,

@@ -56,6 +56,10 @@ constexpr bool IsKeyWrite(RequestKind kind) {
          kind == RequestKind::kTxn;
 }
 
+// The kinds whose entry may be in the log twice as well as once, so that a proposal which may have
+// got lost is made again. A put is none: what others wrote in between would be undone.
+constexpr bool IsRepeatable(RequestKind kind) { return kind == RequestKind::kMemberAttributesSet; }
+
 enum class UnderCorruptAlarm : bool { kApplied, kRefused };
 
 // The row of a kind (entry_kinds.h).

@@ -23,6 +23,8 @@ struct Proposal {
   // A client's put, delete or transaction, for which this member's watchers may be waited for
   // (watcher_pace.h).
   bool is_key_write = false;
+  // It may be proposed again while its waiter waits (IsRepeatable): a forwarded one may get lost.
+  bool is_repeatable = false;
 };
 
 }  // namespace kvorum::server

@@ -20,6 +20,9 @@
 namespace kvorum::server {
 namespace {
 
+// A forwarded proposal that gets no answer is as likely lost as on its way.
+constexpr Duration kRepeatAfter = std::chrono::milliseconds(500);
+
 std::size_t SizeBytes(const raft::Message& message) {
   std::size_t size_bytes = sizeof(message) + message.context.size();
   for (const raft::Entry& entry : message.entries) size_bytes += raft::SizeBytes(entry);
@@ -301,6 +304,9 @@ void Replica::ProposeAll(std::vector<Proposal> proposals) {
   }
   proposals_.Release(bytes);
   const raft::ProposeResult result = node_->Propose(batch);
+  for (Proposal& proposal : std::span(proposals).first(result.accepted)) {
+    if (proposal.is_repeatable) proposals_.KeepToRepeat(std::move(proposal), raft_.clock().Now());
+  }
   if (result.dropped == raft::Dropped::kNot) return;
   const auto rest = std::span(proposals).subspan(result.accepted);
   if (result.dropped == raft::Dropped::kNoLeader ||
@@ -459,6 +465,9 @@ void Replica::OnTick() {
   if (proposals_.HasHeldForLeader() && node_->leader() != raft::kNone)
     ProposeAll(proposals_.TakeHeldForLeader());
   if (proposals_.HasHeldForChange()) ProposeAll(proposals_.TakeHeldForChange());
+  // A leader has them in its log.
+  if (proposals_.HasToRepeat() && node_->role() != raft::Role::kLeader)
+    ProposeAll(proposals_.TakeToRepeat(now - kRepeatAfter));
   const bool is_late = last_tick_.ns != 0 && now - last_tick_ > 2 * options_.tick;
   if (is_late && node_->role() == raft::Role::kLeader) {
     status_.counters().late_ticks.Add();
@@ -517,6 +526,8 @@ void Replica::HandleReady(raft::Ready ready) {
   const bool found_leader = ready.soft_state.has_value() && ready.soft_state->leader != raft::kNone;
   if (found_leader) {
     if (ready.soft_state->leader == node_->id()) timeout_cause_.Elected(raft_.clock().Now());
+    // The last one may be gone with what it was given.
+    if (proposals_.HasToRepeat()) ProposeAll(proposals_.TakeToRepeat(raft_.clock().Now()));
     if (proposals_.HasHeldForLeader()) ProposeAll(proposals_.TakeHeldForLeader());
     reads_.LeaderFound(raft_.clock().Now());
   }

@@ -33,6 +33,30 @@ void WaitingProposals::Hold(std::vector<Proposal>& held, Proposal proposal) {
   held.push_back(std::move(proposal));
 }
 
+void WaitingProposals::KeepToRepeat(Proposal proposal, TimePoint now) {
+  bytes_.fetch_add(proposal.data.size(), std::memory_order_relaxed);
+  to_repeat_.push_back({.proposal = std::move(proposal), .taken = now});
+}
+
+std::vector<Proposal> WaitingProposals::TakeToRepeat(TimePoint taken) {
+  DropAnswered();
+  std::vector<Proposal> due;
+  std::erase_if(to_repeat_, [&](Repeat& repeat) {
+    if (repeat.taken > taken) return false;
+    due.push_back(std::move(repeat.proposal));
+    return true;
+  });
+  return due;
+}
+
+void WaitingProposals::DropAnswered() {
+  std::erase_if(to_repeat_, [&](const Repeat& repeat) {
+    if (waiters_.Waits(repeat.proposal.id)) return false;
+    Release(repeat.proposal.data.size());
+    return true;
+  });
+}
+
 void WaitingProposals::HoldForWatchers(Proposal proposal) {
   ever_held_for_watchers_.Add();
   for_watchers_.push_back(std::move(proposal));
@@ -62,6 +86,7 @@ void WaitingProposals::FailExpired(TimePoint now, const std::function<Error()>& 
   }
   DropExpired(for_leader_, now);
   DropExpired(for_change_, now);
+  DropAnswered();
   if (for_watchers_.empty()) return;
   DropExpired(for_watchers_, now);
   CountHeldForWatchers();
@@ -82,6 +107,7 @@ void WaitingProposals::FailAll(const Error& error) {
   }
   for_leader_.clear();
   for_change_.clear();
+  to_repeat_.clear();
   for_watchers_.clear();
   CountHeldForWatchers();
 }

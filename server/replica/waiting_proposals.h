@@ -1,5 +1,5 @@
 // Proposals from when clients hand them over until they are answered: their bound, their waiters,
-// and those that Raft cannot take yet.
+// those that Raft cannot take yet, and those that are proposed again until they are answered.
 //
 // Threading: Admit is thread-safe, everything else belongs to the raft executor. Ownership: the
 // wait table is shared with the apply executor, which answers. Bounds: of number and bytes, past
@@ -43,6 +43,12 @@ class WaitingProposals {
   std::vector<Proposal> TakeHeldForLeader() { return std::exchange(for_leader_, {}); }
   std::vector<Proposal> TakeHeldForChange() { return std::exchange(for_change_, {}); }
 
+  // Keeps one that is repeatable and that Raft has taken, as long as its waiter waits.
+  void KeepToRepeat(Proposal proposal, TimePoint now);
+  bool HasToRepeat() const { return !to_repeat_.empty(); }
+  // Those that Raft has taken at that time or before; they are to be proposed again.
+  std::vector<Proposal> TakeToRepeat(TimePoint taken);
+
   // Keeps a key write, which Raft has not been given yet, until watchers have caught up.
   void HoldForWatchers(Proposal proposal);
   bool HasHeldForWatchers() const { return !for_watchers_.empty(); }
@@ -68,9 +74,15 @@ class WaitingProposals {
   std::uint64_t ever_held_for_watchers() const { return ever_held_for_watchers_.value(); }
 
  private:
+  struct Repeat {
+    Proposal proposal;
+    TimePoint taken;
+  };
+
   void Hold(std::vector<Proposal>& held, Proposal proposal);
   template <class List>
   void DropExpired(List& held, TimePoint now);
+  void DropAnswered();
   void CountHeldForWatchers() {
     held_for_watchers_.store(for_watchers_.size(), std::memory_order_relaxed);
   }
@@ -81,6 +93,7 @@ class WaitingProposals {
   Counter failed_;
   std::vector<Proposal> for_leader_;
   std::vector<Proposal> for_change_;
+  std::vector<Repeat> to_repeat_;  // their bytes count like those of the others
   std::deque<Proposal> for_watchers_;
   std::atomic<std::size_t> held_for_watchers_{0};
   Counter ever_held_for_watchers_;

@@ -96,6 +96,39 @@ TEST_F(ClusterPublicationTest, AKnownMemberWaitsForItsProposal) {
   TimeToReady();
 }
 
+// The message with the proposal got lost, or the leader had no room for it: nobody says so.
+TEST_F(ClusterPublicationTest, AProposalThatGotLostIsForwardedAgain) {
+  PublishInItsName();
+  ASSERT_TRUE(cluster_.CatchUp());
+  int lost = 0;
+  cluster_.network().SetFilter([&](raft::Message& message) {
+    return message.type == raft::MessageType::kProp && ++lost <= 1;
+  });
+  publication_->Start();
+  EXPECT_LT(TimeToReady(), seconds(1));
+  EXPECT_EQ(lost, 2);
+}
+
+// The leader died with it.
+TEST_F(ClusterPublicationTest, AProposalIsForwardedToTheNextLeaderToo) {
+  PublishInItsName();
+  ASSERT_TRUE(cluster_.CatchUp());
+  cluster_.network().SetFilter(
+      [](raft::Message& message) { return message.type == raft::MessageType::kProp; });
+  publication_->Start();
+  cluster_.RunFor(milliseconds(50));
+  cluster_.Kill(leader_);
+  cluster_.network().SetFilter({});
+  ASSERT_TRUE(cluster_.RunUntil([&] {
+    const auto leader = cluster_.Leader();
+    return leader.has_value() && *leader != leader_ &&
+           cluster_.replica(member_).leader() == cluster_.id(*leader);
+  }));
+  EXPECT_EQ(done_, 0);
+  // One of its peers is down, and it waits a moment for that.
+  EXPECT_LT(TimeToReady(), milliseconds(450));
+}
+
 // A change of members that comes next needs peers that count as up. One that is down is not waited
 // for.
 TEST_F(ClusterPublicationTest, ItWaitsAMomentForItsPeers) {

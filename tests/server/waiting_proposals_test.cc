@@ -50,6 +50,23 @@ TEST_F(WaitingProposalsTest, PastTheNumberTheyAreRefused) {
   EXPECT_TRUE(Admit(5, 1));
 }
 
+TEST_F(WaitingProposalsTest, WhatIsRepeatedIsKeptAsLongAsItsWaiterWaits) {
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    EXPECT_TRUE(Admit(id, 10));
+    waiting_.Release(10);  // Raft has it
+    waiting_.KeepToRepeat(Make(id, 10), {static_cast<std::int64_t>(id)});
+  }
+  EXPECT_EQ(waiting_.pending_bytes(), 30u);
+  waiting_.Fail(1, kErrStopped.ToError());
+  std::vector<std::uint64_t> due;
+  for (const Proposal& proposal : waiting_.TakeToRepeat({2})) due.push_back(proposal.id);
+  EXPECT_THAT(due, ElementsAre(2));
+  EXPECT_EQ(waiting_.pending_bytes(), 20u);
+  waiting_.Fail(3, kErrStopped.ToError());
+  waiting_.FailExpired({50}, [] { return kErrTimeout.ToError(); });
+  EXPECT_FALSE(waiting_.HasToRepeat());
+}
+
 TEST_F(WaitingProposalsTest, PastTheBytesTheyAreRefusedUntilRaftHasThem) {
   EXPECT_TRUE(Admit(1, 60));
   EXPECT_FALSE(Admit(2, 41));
