@@ -23,6 +23,7 @@ from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
 import ports
 import server
+import strangers_calls
 import websocket
 
 MIB = 1 << 20
@@ -30,6 +31,7 @@ LIMIT = 512 * MIB
 BACK = 64 * MIB
 SECONDS = float(os.environ.get("KVORUM_STRANGER_SECONDS", "60"))
 OF_EACH_KIND = 3
+LOG_ENTRIES = 50
 # What one wake-up sends, so that all have their turn.
 PIECE = 256 << 10
 # A trickle is a byte now and then.
@@ -193,7 +195,10 @@ class Strangers(threading.Thread):
 class BoundedServer(server.Server):
     def __init__(self):
         self.metrics_port = ports.free_port()
-        super().__init__("--listen-metrics-urls", f"http://127.0.0.1:{self.metrics_port}")
+        # The log's own bounds in memory are larger than what is looked for: it is cut off often.
+        super().__init__("--listen-metrics-urls", f"http://127.0.0.1:{self.metrics_port}",
+                         "--quota-backend-bytes", str(16 << 30),
+                         "--snapshot-count", str(LOG_ENTRIES), "--snapshot-catchup-entries", "5")
 
     def command(self, *more):
         # All of a stack counts, used or not.
@@ -238,6 +243,13 @@ class StrangersMemoryTest(unittest.TestCase):
                     self.failures.append(f"{time.monotonic() - self.begun:.1f} s: {error!r}")
                 time.sleep(0.05)
 
+    def cut_the_log(self):
+        """So that nothing large of it is in memory."""
+        with grpc.insecure_channel(self.member.endpoint) as channel:
+            stub = rpc_pb2_grpc.KVStub(channel)
+            for _ in range(2 * LOG_ENTRIES):
+                stub.Put(rpc_pb2.PutRequest(key=b"honest", value=b"0"), timeout=30)
+
     def test_they_are_bounded_and_others_are_served(self):
         client, metrics, peer = self.member.port, self.member.metrics_port, self.member.peer_port
         kinds = gateway(client)
@@ -248,18 +260,24 @@ class StrangersMemoryTest(unittest.TestCase):
         for path in ("/raft", "/raft/snapshot", "/raft/probing", "/leases", "/members/promote/1", "/version", "/nothing"):
             kinds += framing(peer, path)
         kinds += on_any_port(peer, "/version") + on_any_port(peer, "/nothing")
+        strangers_calls.fill(self.member.endpoint)
+        self.cut_the_log()
         before = self.member.anonymous()
         self.begun = time.monotonic()
         honest = threading.Thread(target=self.honest)
         honest.start()
         strangers = Strangers(kinds, SECONDS)
         strangers.start()
+        callers = strangers_calls.start(self.member.endpoint)
+        self.addCleanup(lambda: [caller.finish() for caller in callers])
         highest = 0
         while strangers.is_alive():
             self.assertIsNone(self.member.process.poll(), self.member.log()[-2000:].decode(errors="replace"))
             highest = max(highest, self.member.anonymous())
             time.sleep(0.05)
         strangers.join()
+        for caller in callers:
+            caller.finish()
         self.stop.set()
         honest.join()
         self.assertIsNone(self.member.process.poll(), self.member.log()[-2000:].decode(errors="replace"))
@@ -268,6 +286,10 @@ class StrangersMemoryTest(unittest.TestCase):
         sent = sum(stranger.sent for stranger in strangers.strangers)
         print(f"{len(strangers.strangers)} strangers, {sent // MIB} MiB sent, {strangers.come_backs} came back, "
               f"{self.calls} rounds of honest calls; {before // MIB} MiB before, {highest // MIB} MiB at most")
+        for caller in callers:
+            print(f"  {caller.name}: {caller.tries} tries, {caller.answered} answers")
+            self.assertTrue(caller.answered or not getattr(caller, "reads", True), caller.name)
+        self.cut_the_log()
         end = time.monotonic() + 30
         while self.member.anonymous() > before + BACK and time.monotonic() < end:
             time.sleep(0.1)
