@@ -5,6 +5,7 @@ comes back when the strangers have gone.
 All kinds at once, for a minute (KVORUM_STRANGER_SECONDS): bodies whose framing has no end, heads and trailers without
 an end, requests whose answers nobody reads, bytes after a request that is being handled, bodies that nobody reads any
 more, halves of JSON values, and large bodies of calls that wait. A stranger that is cut off comes back.
+Once alone, and once beside calls that make the member look at much (strangers_calls.py).
 """
 
 import json
