@@ -344,7 +344,10 @@ void Replica::CheckLearner(raft::MemberId id, Callback callback) {
     const auto self = progress.find(node_->id());
     if (learner == progress.end()) return callback(kErrMemberNotFound.Fail());
     const raft::Index own = self == progress.end() ? node_->log().persisted() : self->second.match;
-    const bool is_ready = node_->HasLately(id, raft::Index{(own.value() * 9 + 9) / 10});
+    const raft::Index match = learner->second.match;
+    // Of a voter the cluster's rules say that it is none, however long it has been silent.
+    const bool is_heard = node_->tracker().IsVoter(id) || node_->HasLately(id, match);
+    const bool is_ready = is_heard && match.value() * 10 >= own.value() * 9;
     RaftCounters& counters = status_.counters();
     (is_ready ? counters.promotions : counters.refused_promotions).Add();
     if (!is_ready) return callback(kErrLearnerNotReady.Fail());
