@@ -224,41 +224,6 @@ class LostDataTest(unittest.TestCase):
                 self.assertNotIn(b"lacks data", member.log_of(start))
 
 
-class FirstMemberTest(unittest.TestCase):
-    """The first member of a cluster that has grown one by one: its first command line names nobody else."""
-
-    def setUp(self):
-        self.members = cluster.Cluster(1)
-        self.addCleanup(lambda: self.members.close())
-        self.members.start()
-        self.first = self.members.members[0]
-        for name in ("m2", "m3"):
-            member = self.members.new_member(name)
-            self.members.change("MemberAdd", rpc_pb2.MemberAddRequest(peerURLs=[member.peer_url]))
-            member.start()
-        for number in range(20):
-            put(self.members.leader(), f"key{number}")
-        self.members.wait_equal()
-
-    def test_it_does_not_lead_alone_when_its_disk_is_wiped(self):
-        self.first.kill()
-        self.first.wipe()
-        rest = [m for m in self.members.members if m is not self.first]
-        put(self.members.leader(among=rest), "while it is away")
-        self.members.state = "new"
-        self.first.launch()
-        cluster.wait_until(lambda: b"this member lacks data that it had acknowledged" in self.first.log(),
-                           "it to be told")
-        cluster.wait_until(lambda: self.first.alive and is_filled(self.first, "while it is away"), "it to be filled")
-        put(self.members.leader(), "afterwards")
-        self.members.check_equal()
-        # And it does not lead beside the others after a restart.
-        self.first.kill()
-        self.first.start()
-        put(self.members.leader(), "again")
-        self.members.check_equal()
-
-
 @unittest.skipUnless(os.path.exists(ETCD), "SKIPPED: no etcd of 3.7")
 class LostDataBesideEtcdTest(unittest.TestCase):
     """An etcd leader believes for ever what it was told: it is not made to spin, and the member says what to do."""
