@@ -170,7 +170,7 @@ bool Node::IsAlone() const {
 
 void Node::MaybeMakeGood() {
   if (!lost_data_.stands() || !IsVoteOnDisk()) return;
-  // Who knows of entries that it lacks is not alone: somebody had told it of them.
+  // A member that knows of entries that it lacks is not alone: another one told it of them.
   const bool is_good =
       lost_data_.IsMadeGood(log_, term_) || (IsAlone() && lost_data_.IsReachedBy(log_));
   if (!is_good) return;

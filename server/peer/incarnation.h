@@ -55,7 +55,7 @@ class IncarnationGuard {
   virtual ~IncarnationGuard() = default;
   // The header's value.
   virtual std::string Own() const = 0;
-  // Whose word an incarnation is. Anybody may write a member's headers into a request.
+  // The source of an incarnation: anybody may write a member's headers into a request.
   enum class Told : std::uint8_t {
     kByItsUrl,   // the answer of a connection to the member's own URL, or a caller with a
                  // certificate

@@ -73,8 +73,8 @@ class Incarnations final : public IncarnationGuard {
   Incarnation own_;           // lacks_data as the file says
   raft::Index lost_data_ = 0;
   std::map<raft::MemberId, SeenIncarnation> seen_;
-  // Of callers that know that they lack data: they are admitted when that is made good, too, though
-  // their own URLs may not be reached. Not in the file.
+  // Callers that said that they lack data are admitted once that is made good, too, though their
+  // own URLs may not be reached. Not in the file.
   std::map<raft::MemberId, SeenIncarnation> excused_;
   bool will_save_ = false;
 };

@@ -345,7 +345,7 @@ void Replica::CheckLearner(raft::MemberId id, Callback callback) {
     if (learner == progress.end()) return callback(kErrMemberNotFound.Fail());
     const raft::Index own = self == progress.end() ? node_->log().persisted() : self->second.match;
     const raft::Index match = learner->second.match;
-    // Of a voter the cluster's rules say that it is none, however long it has been silent.
+    // A silent voter is ready, too: the cluster's rules say that it is no learner.
     const bool is_heard = node_->tracker().IsVoter(id) || node_->HasLately(id, match);
     const bool is_ready = is_heard && match.value() * 10 >= own.value() * 9;
     RaftCounters& counters = status_.counters();

@@ -192,7 +192,8 @@ TEST_P(LocalMemberCrash, APowerCutAtAnyWriteLosesNothingAcknowledged) {
   EXPECT_GT(history.compacted_revision, 0);
 }
 
-// Sanitizers look at the code that a crash leads through, which every seed does; they take 4 s a seed.
+// Sanitizers look at the code that a crash leads through, which every seed does; they take 4 s a
+// seed.
 #ifdef __SANITIZE_ADDRESS__
 constexpr std::uint64_t kCrashSeeds = 6;
 #else

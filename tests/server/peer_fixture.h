@@ -178,7 +178,7 @@ class ScriptedGuard final : public IncarnationGuard {
     const std::lock_guard lock(mutex_);
     expected_ = std::move(told);
   }
-  // What the last one who did not admit us told of itself.
+  // The incarnation of the last one that did not admit us.
   std::string accuser() const {
     const std::lock_guard lock(mutex_);
     return accuser_;
