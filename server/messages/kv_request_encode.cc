@@ -71,7 +71,7 @@ class TxnWriter {
     const std::size_t place = sizes_.size();
     sizes_.push_back(0);
     const std::size_t size =
-        std::visit([this](const auto& operation) { return SizeOf(operation); }, op);
+        std::visit([this](const auto& operation) { return this->SizeOf(operation); }, op);
     sizes_[place] = size;
     if (std::holds_alternative<std::monostate>(op)) return 0;
     return wire::LengthDelimitedSize(static_cast<std::uint32_t>(op.index()), size);
