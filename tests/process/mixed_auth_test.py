@@ -212,9 +212,8 @@ class Client:
     KEYS = [b"%c%d" % (c, i) for c in b"abc" for i in range(4)]
     URLS = [b"http://127.0.0.1:%d" % port for port in range(1, 4)]
 
-    def __init__(self, members, number, inverted, updates):
+    def __init__(self, members, number, inverted):
         self.inverted = inverted
-        self.updates = updates
         self.random = random.Random(f"{SEED} {number}")
         self.channels = [grpc.insecure_channel(m.endpoint, options=[("grpc.use_local_subchannel_pool", 1)])
                          for m in members]
@@ -379,7 +378,7 @@ class Client:
             self.learner = rpc_pb2.MemberAddResponse.FromString(answer).member.ID
         if self.learner is None:
             return self.refused["etcdserver: too many learner members in cluster"] > 0
-        if self.updates and self.random.random() < 0.5:
+        if self.random.random() < 0.5:
             # Through us alone: an older etcd loses it (docs/operations/moving.md).
             self.ask("Cluster/MemberUpdate", (1, self.learner), (2, self.random.choice(self.URLS)),
                      channel=self.channels[1])
@@ -405,12 +404,11 @@ class Client:
 class EqualAfterManyOperations:
     # The permission of a range that ends before it begins is that of etcd 3.7, and not the one of 3.6.
     INVERTED = False
-    UPDATES = True
 
     def test_members_are_equal(self):
         self.begin(self.ETCD)
         self.enable_auth()
-        clients = [Client(self.members.members, number, self.INVERTED, self.UPDATES) for number in range(CLIENTS)]
+        clients = [Client(self.members.members, number, self.INVERTED) for number in range(CLIENTS)]
         for client in clients:
             self.addCleanup(client.close)
         # A member must have been connected for a while before it takes a change of members.
@@ -584,7 +582,6 @@ class With36Test(EqualAfterManyOperations, MixedAuthCase):
 @needs("KVORUM_PEER_36_11")
 class With3611Test(EqualAfterManyOperations, MixedAuthCase):
     ETCD = etcd_of("KVORUM_PEER_36_11")
-    UPDATES = False  # of learners, which it would lose until a kvorum knows its version
 
 
 class EntriesBesideTheNewestTest(EntriesAreReadAlike, MixedAuthCase):
