@@ -2,9 +2,10 @@
 others do.
 
 Beside an etcd of 3.6.5, whose rule for transactions is another one, a kvorum does not start or join while auth is on,
-and does not enable it, unless it is told to, and says so (docs/operations/moving.md). With the newest 3.7, with 3.6.11
-and the newest 3.6, members are equal after many random operations on keys, leases, users, roles and members, by HashKV
-and by everything else that they tell.
+and does not enable it, unless it is told to, and says so (docs/operations/moving.md). With the newest 3.7 and the
+newest 3.6, members are equal after many random operations on keys, leases, users, roles and members, by HashKV and by
+everything else that they tell. KVORUM_PEER_36=build/peer-3.6.11 shows that of 3.6.11, whose lists of members part if a
+learner is updated before a kvorum knows its version.
 
 KVORUM_MIXED_OPERATIONS is the number of operations (1,500), KVORUM_FAULT_SEED the first of their seeds.
 """
@@ -577,11 +578,6 @@ class WithTheNewestTest(EqualAfterManyOperations, MixedAuthCase):
 @needs("KVORUM_PEER_36")
 class With36Test(EqualAfterManyOperations, MixedAuthCase):
     ETCD = etcd_of("KVORUM_PEER_36")
-
-
-@needs("KVORUM_PEER_36_11")
-class With3611Test(EqualAfterManyOperations, MixedAuthCase):
-    ETCD = etcd_of("KVORUM_PEER_36_11")
 
 
 class EntriesBesideTheNewestTest(EntriesAreReadAlike, MixedAuthCase):
