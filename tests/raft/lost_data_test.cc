@@ -331,7 +331,7 @@ TEST_F(LostDataTest, ALearnerIsFilledAgainAndNotPromotedBefore) {
   EXPECT_FALSE(node(2).HasLately(2, all)) << "it does not lead";
   member(2).ReplaceDisk({});
   for (int i = 0; i < 20 && !Saw(1, EventType::kFollowerLostData); ++i) {
-    for (const std::uint64_t id : {1, 2}) node(id).Tick();
+    for (const std::uint64_t id : {std::uint64_t{1}, std::uint64_t{2}}) node(id).Tick();
     while (!Saw(1, EventType::kFollowerLostData) && Work(1) != 0) {
     }
   }
