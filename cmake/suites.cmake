@@ -20,7 +20,8 @@ set(part 0)
 function(add_one name filter)
   string(APPEND content
     "add_test([==[${PREFIX}${name}]==] [==[${PROGRAM}]==] [==[--gtest_filter=${filter}]==])\n"
-    "set_tests_properties([==[${PREFIX}${name}]==] PROPERTIES LABELS ${LABEL} TIMEOUT ${TIMEOUT} RUN_SERIAL ${SERIAL})\n")
+    "set_tests_properties([==[${PREFIX}${name}]==] PROPERTIES LABELS ${LABEL} TIMEOUT ${TIMEOUT} RUN_SERIAL ${SERIAL}\n"
+    "  FAIL_REGULAR_EXPRESSION [==[Running 0 tests]==])\n")
   set(content "${content}" PARENT_SCOPE)
 endfunction()
 
@@ -42,7 +43,7 @@ foreach(line IN LISTS lines)
       string(REGEX REPLACE "\\.$" "" name "${suite}")
       add_one("${name}" "${suite}*")
     endif()
-  elseif(line MATCHES "^  ([^ ]+)$" AND suite MATCHES "/")
+  elseif(suite MATCHES "/" AND line MATCHES "^  ([^ ]+)$")  # the last match is the one that counts
     list(APPEND cases "${suite}${CMAKE_MATCH_1}")
     list(LENGTH cases count)
     if(count EQUAL AT_ONCE)
