@@ -105,7 +105,7 @@ void Node::HandleHeartbeat(const Message& message) {
         .context = lost_data_.stands() ? SharedBytes() : message.context});
 }
 
-// As if an append behind `index` had come, which does not fit.
+// The answer is that to an append behind `index` that does not fit.
 void Node::RefuseHeartbeat(MemberId leader, Index index) {
   if (!MayRefuse(index)) return;
   Send({.type = MessageType::kAppResp,

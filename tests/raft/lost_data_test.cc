@@ -37,6 +37,16 @@ class LostDataTest : public testing::Test {
     ASSERT_EQ(node(1).role(), Role::kLeader);
   }
 
+  // 1 is the only voter, and 2 a learner that has everything.
+  void StartWithLearner() {
+    Start(1);
+    Write(5);
+    cluster_.Add({.id = 2, .seed = 2, .takes_conf_change_v2 = true});
+    ConfChangeV2 change{.changes = {{.type = ConfChangeType::kAddLearnerNode, .node_id = 2}}};
+    node(1).ProposeConfChange(EntryType::kConfChangeV2, SharedBytes::Own(Encode(change)));
+    Tick(3);
+  }
+
   Member& member(std::uint64_t id) { return cluster_.member(MemberId{id}); }
   Node& node(std::uint64_t id) { return member(id).node(); }
 
@@ -318,12 +328,7 @@ TEST_F(LostDataTest, ALeaderThatNeverForgetsIsAnsweredOnceAHeartbeat) {
 }
 
 TEST_F(LostDataTest, ALearnerIsFilledAgainAndNotPromotedBefore) {
-  Start(1);
-  Write(5);
-  cluster_.Add({.id = 2, .seed = 2, .takes_conf_change_v2 = true});
-  ConfChangeV2 change{.changes = {{.type = ConfChangeType::kAddLearnerNode, .node_id = 2}}};
-  node(1).ProposeConfChange(EntryType::kConfChangeV2, SharedBytes::Own(Encode(change)));
-  Tick(3);
+  StartWithLearner();
   ASSERT_TRUE(HasEverything(2));
   const Index all = node(1).log().last_index();
   EXPECT_TRUE(node(1).HasLately(2, all));
@@ -344,12 +349,7 @@ TEST_F(LostDataTest, ALearnerIsFilledAgainAndNotPromotedBefore) {
 }
 
 TEST_F(LostDataTest, WhatALearnerSaidLongAgoPromotesItNoMore) {
-  Start(1);
-  Write(5);
-  cluster_.Add({.id = 2, .seed = 2, .takes_conf_change_v2 = true});
-  ConfChangeV2 change{.changes = {{.type = ConfChangeType::kAddLearnerNode, .node_id = 2}}};
-  node(1).ProposeConfChange(EntryType::kConfChangeV2, SharedBytes::Own(Encode(change)));
-  Tick(3);
+  StartWithLearner();
   const Index all = node(1).log().last_index();
   ASSERT_TRUE(node(1).HasLately(2, all));
   member(2).Crash();
