@@ -45,7 +45,7 @@ void Mailbox::Push(std::shared_ptr<Item> item) {
   Wake();
 }
 
-// What is handed to the item from here on is pushed again, as in Collect.
+// The item may be pushed again from here on, as in Collect.
 void Mailbox::Discard(Item& item) {
   const std::shared_ptr<Item> self = std::move(item.self_);
   item.queued_.exchange(false);

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "base/executor.h"
@@ -27,23 +26,6 @@ using testing::HasSubstr;
 
 constexpr const char* kDeltaPath =
     "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
-
-// The store's types for several threads.
-class Types final : public TypeReader {
- public:
-  void Put(const std::string& name, std::string text) {
-    const std::lock_guard lock(mutex_);
-    types_.Put("dp", name, std::move(text));
-  }
-  void Read(const std::string& type, Done done) override {
-    const std::lock_guard lock(mutex_);
-    types_.Read(type, std::move(done));
-  }
-
- private:
-  std::mutex mutex_;
-  FakeTypes types_;
-};
 
 // A stream whose every step is the test's.
 class Subscriber {
@@ -137,7 +119,7 @@ class DeltaServiceTest : public testing::Test {
   }
 
   ThreadExecutor executor_{"plane"};
-  Types types_;
+  SharedTypes types_;
   Metrics metrics_;
   ControlPlaneOptions options_;
   std::unique_ptr<ControlPlane> plane_;

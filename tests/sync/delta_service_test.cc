@@ -23,27 +23,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
-// FakeTypes for several threads.
-class SharedTypes final : public TypeReader {
- public:
-  void Put(const std::string& name, std::string text) {
-    const std::lock_guard lock(mutex_);
-    types_.Put("dp", name, std::move(text));
-  }
-  void Remove(const std::string& name) {
-    const std::lock_guard lock(mutex_);
-    types_.Remove("dp", name);
-  }
-  void Read(const std::string& type, Done done) override {
-    const std::lock_guard lock(mutex_);
-    types_.Read(type, std::move(done));
-  }
-
- private:
-  std::mutex mutex_;
-  FakeTypes types_;
-};
-
 // Keeps resources in memory; refuses those that begin with "bad".
 class SharedSink final : public DeltaSink {
  public:

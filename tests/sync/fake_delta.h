@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -50,6 +51,27 @@ class FakeTypes final : public TypeReader {
   std::map<std::string, int> reads_;
   std::vector<std::pair<std::string, Done>> waiting_;
   bool is_held_ = false;
+};
+
+// FakeTypes of the one type "dp", for several threads.
+class SharedTypes final : public TypeReader {
+ public:
+  void Put(const std::string& name, std::string text) {
+    const std::lock_guard lock(mutex_);
+    types_.Put("dp", name, std::move(text));
+  }
+  void Remove(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    types_.Remove("dp", name);
+  }
+  void Read(const std::string& type, Done done) override {
+    const std::lock_guard lock(mutex_);
+    types_.Read(type, std::move(done));
+  }
+
+ private:
+  std::mutex mutex_;
+  FakeTypes types_;
 };
 
 // One stream whose subscriber is the test.
