@@ -155,10 +155,11 @@ class MemoryCase(unittest.TestCase):
         answer = self.stub.Range(rpc_pb2.RangeRequest(key=b"serving"), timeout=60)
         self.assertEqual(answer.kvs[0].value, b"yes")
 
-    def expect_given_back(self, before, limit=64 * MIB):
-        """The memory that the clients held, when they have gone."""
+    def expect_given_back(self, before):
+        """The memory that the clients held, when they have gone. 32 MiB are not worth a trim (freed_memory.h)."""
         self.clients.close()
-        self.assertLess(self.member.settles_below(before + limit), before + limit)
+        limit = before + 64 * MIB
+        self.assertLess(self.member.settles_below(limit), limit)
 
 
 class LargeReadsTest(MemoryCase):
@@ -229,10 +230,11 @@ class StalledSocketsTest(MemoryCase):
                 with contextlib.suppress(OSError):  # it does not read now, or has cut it off
                     each[1] = each[1][each[0].send(each[1][:256 << 10]):]
             highest = max(highest, self.member.watch(0.02))
-        # As much again may come in the second that is left to each.
-        self.assertLess(highest, before + 2 * LIMIT // 8)
+        # An eighth of LIMIT and half as much again may be counted (docs/architecture.md); a request that grows
+        # leaves its former, smaller blocks in the heap.
+        self.assertLess(highest, before + 300 * MIB)
         self.expect_serving()
-        self.expect_given_back(before, 16 * MIB)
+        self.expect_given_back(before)
 
 
 class LeftBehindTest(MemoryCase):
@@ -262,7 +264,7 @@ class LeftBehindTest(MemoryCase):
             self.stub.Put(rpc_pb2.PutRequest(key=b"w", value=bytes(MIB)), timeout=60)
         self.expect_serving()
         # The log keeps its newest entries in memory.
-        self.expect_given_back(before + puts * MIB, 24 * MIB)
+        self.expect_given_back(before + puts * MIB)
 
 
 if __name__ == "__main__":
