@@ -184,6 +184,15 @@ class Member:
             except grpc.RpcError:
                 return None
 
+    def applied(self):
+        """Its applied index and revision, or None when it does not answer. A compaction, which HashKV tells of, moves
+        only the first."""
+        status = self.status()
+        if status is None:
+            return None
+        index = next(field.data for field in status.UnknownFields() if field.field_number == 7)  # raftAppliedIndex
+        return index, status.header.revision
+
     def wait_status(self):
         """Its Status, as soon as it answers."""
         return wait_until(self.status, f"{self.name} to answer")
@@ -302,14 +311,11 @@ class Cluster:
         return json.loads(self.ctl("endpoint", "status", "-w", "json", endpoints=[member.endpoint]))[0]["Status"]
 
     def wait_equal(self, timeout=60):
-        """Waits until every member has the same revision; returns it with the HashKV of each."""
+        """Waits until every member has applied the same entries; returns their revision with the HashKV of each."""
         def same():
-            revisions = set()
-            for member in self.members:
-                status = member.status()
-                revisions.add(None if status is None else status.header.revision)
-            return revisions.pop() if len(revisions) == 1 and None not in revisions else None
-        revision = wait_until(same, "all members to have one revision", timeout)
+            applied = {member.applied() for member in self.members}
+            return applied.pop() if len(applied) == 1 and None not in applied else None
+        _, revision = wait_until(same, "all members to have applied the same entries", timeout)
         hashes = {}
         for member in self.members:
             with member.channel() as channel:
