@@ -5,24 +5,10 @@
 #include <utility>
 
 #include "base/check.h"
+#include "tests/disk/sim_inode.h"
 
 namespace kvorum {
 namespace {
-
-constexpr std::size_t kSectorBytes = SimFileSystem::kSectorBytes;
-using Sector = std::array<char, kSectorBytes>;
-constexpr Sector kZeroSector = {};
-// The versions kept of a sector between two syncs; beyond that the second-oldest is dropped.
-constexpr std::size_t kMaxVersions = 8;
-
-std::string Normalized(const std::string& path) {
-  std::string result;
-  for (const char c : path) {
-    if (c != '/' || result.empty() || result.back() != '/') result += c;
-  }
-  while (result.size() > 1 && result.ends_with('/')) result.pop_back();
-  return result;
-}
 
 bool IsWithin(const std::string& path, const std::string& dir) {
   return path.size() > dir.size() && path.starts_with(dir) &&
@@ -31,86 +17,14 @@ bool IsWithin(const std::string& path, const std::string& dir) {
 
 }  // namespace
 
-// A file or a directory; a directory has no bytes, and its names are in the file system's tables.
-struct SimFileSystem::Inode {
-  bool is_folder = false;
-  std::map<std::uint64_t, Sector> sectors;  // by number; missing ones are zero
-  std::uint64_t size_bytes = 0;
-  // The versions that a crash may bring back, oldest first: [0] is durable, later ones have been
-  // current. A sector or size that is missing here is durable as it is.
-  std::map<std::uint64_t, std::vector<Sector>> older_sectors;
-  std::vector<std::uint64_t> older_sizes;
-  // Sectors that a failed Sync has given up: like those of older_sectors, but no Sync helps them.
-  std::map<std::uint64_t, std::vector<Sector>> stranded_sectors;
-  std::uint64_t locked_by_process = 0;  // 0: nobody
-
-  const Sector& At(std::uint64_t number) const {
-    const auto found = sectors.find(number);
-    return found == sectors.end() ? kZeroSector : found->second;
+std::string NormalizedPath(const std::string& path) {
+  std::string result;
+  for (const char c : path) {
+    if (c != '/' || result.empty() || result.back() != '/') result += c;
   }
-  // Writes bytes into a sector and remembers its previous content.
-  void Write(std::uint64_t number, std::size_t within, std::string_view bytes) {
-    Sector next = At(number);
-    std::memcpy(next.data() + within, bytes.data(), bytes.size());
-    Replace(number, next);
-  }
-  void Replace(std::uint64_t number, const Sector& next) {
-    if (const auto stranded = stranded_sectors.extract(number); !stranded.empty()) {
-      older_sectors[number] = stranded.mapped();
-    }
-    const auto pending = older_sectors.find(number);
-    if (pending == older_sectors.end()) {
-      if (next == At(number)) return;  // durable as it is, before and after
-      older_sectors[number] = {At(number)};
-    } else {
-      if (pending->second.size() >= kMaxVersions)
-        pending->second.erase(pending->second.begin() + 1);
-      pending->second.push_back(At(number));
-    }
-    sectors[number] = next;
-  }
-  void SetSize(std::uint64_t new_size) {
-    if (new_size == size_bytes) return;
-    older_sizes.push_back(size_bytes);
-    if (new_size < size_bytes) {
-      const auto first = sectors.lower_bound(new_size / kSectorBytes);
-      std::vector<std::uint64_t> cut;
-      for (auto it = first; it != sectors.end(); ++it) cut.push_back(it->first);
-      for (const std::uint64_t number : cut) {
-        const std::uint64_t begin = number * kSectorBytes;
-        const std::size_t kept = new_size > begin ? static_cast<std::size_t>(new_size - begin) : 0;
-        Write(number, kept, std::string_view(kZeroSector.data(), kSectorBytes - kept));
-      }
-    }
-    size_bytes = new_size;
-  }
-  // All versions that a sector may have after a crash, the current one last.
-  std::vector<Sector> Versions(std::uint64_t number, const std::vector<Sector>& older) const {
-    std::vector<Sector> versions = older;
-    versions.push_back(At(number));
-    return versions;
-  }
-};
-
-// One atomic change of names; nullptr means removed.
-struct SimFileSystem::NameChange {
-  std::vector<std::pair<std::string, InodePtr>> assignments;
-
-  bool Touches(const std::string& dir) const {
-    return std::ranges::any_of(assignments, [&](const auto& assignment) {
-      return ParentDirectory(assignment.first) == dir;
-    });
-  }
-  void ApplyTo(Entries& entries) const {
-    for (const auto& [path, inode] : assignments) {
-      if (inode != nullptr) {
-        entries[path] = inode;
-      } else {
-        entries.erase(path);
-      }
-    }
-  }
-};
+  while (result.size() > 1 && result.ends_with('/')) result.pop_back();
+  return result;
+}
 
 class SimFileSystem::SimFile final : public File {
  public:
@@ -249,7 +163,7 @@ void SimFileSystem::Change(NameChange change) {
 }
 
 Result<std::unique_ptr<File>> SimFileSystem::Open(const std::string& raw_path, OpenMode mode) {
-  const std::string path = Normalized(raw_path);
+  const std::string path = NormalizedPath(raw_path);
   if (mode == OpenMode::kCreate && observer_) observer_();
   const std::lock_guard lock(mutex_);
   KV_RETURN_IF_ERROR(CheckPower());
@@ -272,11 +186,11 @@ Result<std::unique_ptr<File>> SimFileSystem::Open(const std::string& raw_path, O
 Result<bool> SimFileSystem::Exists(const std::string& path) {
   const std::lock_guard lock(mutex_);
   KV_RETURN_IF_ERROR(CheckPower());
-  return current_.contains(Normalized(path));
+  return current_.contains(NormalizedPath(path));
 }
 
 Result<std::vector<std::string>> SimFileSystem::List(const std::string& raw_dir) {
-  const std::string dir = Normalized(raw_dir);
+  const std::string dir = NormalizedPath(raw_dir);
   const std::lock_guard lock(mutex_);
   KV_RETURN_IF_ERROR(CheckPower());
   KV_RETURN_IF_ERROR(RequireFolder(dir));
@@ -291,7 +205,7 @@ Result<std::vector<std::string>> SimFileSystem::List(const std::string& raw_dir)
 }
 
 Result<void> SimFileSystem::MakeDirectories(const std::string& raw_dir) {
-  const std::string dir = Normalized(raw_dir);
+  const std::string dir = NormalizedPath(raw_dir);
   for (std::size_t end = 0; end != std::string::npos;) {
     end = dir.find('/', end + 1);
     const std::string part = dir.substr(0, end);
@@ -315,8 +229,8 @@ Result<void> SimFileSystem::MakeDirectories(const std::string& raw_dir) {
 }
 
 Result<void> SimFileSystem::Rename(const std::string& raw_from, const std::string& raw_to) {
-  const std::string from = Normalized(raw_from);
-  const std::string to = Normalized(raw_to);
+  const std::string from = NormalizedPath(raw_from);
+  const std::string to = NormalizedPath(raw_to);
   if (observer_) observer_();
   const std::lock_guard lock(mutex_);
   KV_RETURN_IF_ERROR(BeginWrite(Operation::kRename, from));
@@ -344,7 +258,7 @@ Result<void> SimFileSystem::Rename(const std::string& raw_from, const std::strin
 }
 
 Result<void> SimFileSystem::Remove(const std::string& raw_path) {
-  const std::string path = Normalized(raw_path);
+  const std::string path = NormalizedPath(raw_path);
   if (observer_) observer_();
   const std::lock_guard lock(mutex_);
   KV_RETURN_IF_ERROR(BeginWrite(Operation::kRemove, path));
@@ -358,7 +272,7 @@ Result<void> SimFileSystem::Remove(const std::string& raw_path) {
 }
 
 Result<void> SimFileSystem::SyncDirectory(const std::string& raw_dir) {
-  const std::string dir = Normalized(raw_dir);
+  const std::string dir = NormalizedPath(raw_dir);
   if (observer_) observer_();
   const std::lock_guard lock(mutex_);
   KV_RETURN_IF_ERROR(BeginWrite(Operation::kSync, dir));
@@ -374,7 +288,7 @@ Result<void> SimFileSystem::SyncDirectory(const std::string& raw_dir) {
 }
 
 Result<std::unique_ptr<FileLock>> SimFileSystem::Lock(const std::string& raw_path) {
-  const std::string path = Normalized(raw_path);
+  const std::string path = NormalizedPath(raw_path);
   bool exists = false;
   {
     const std::lock_guard lock(mutex_);
@@ -509,180 +423,6 @@ Result<std::uint64_t> SimFileSystem::FreeSpace(const std::string&) {
   if (!capacity_bytes_.has_value()) return UINT64_MAX;
   const std::uint64_t used = UsedBytes();
   return *capacity_bytes_ > used ? *capacity_bytes_ - used : 0;
-}
-
-// --- crashes -------------------------------------------------------------------------------------
-
-void SimFileSystem::CrashLocked(Keep keep, Rng& rng) {
-  ++counters_.crashes;
-  ++process_;
-  powered_on_ = true;
-
-  // With a random probability at each crash, so that nearly everything and nearly nothing also
-  // occur.
-  const std::uint64_t loss_percent = rng.Below(101);
-  const auto choose = [&](std::size_t versions) -> std::size_t {  // the last is the current one
-    switch (keep) {
-      case Keep::kNothing:
-        return 0;
-      case Keep::kAll:
-        return versions - 1;
-      case Keep::kRandom:
-      case Keep::kGarbage:
-        return rng.Below(100) < loss_percent ? rng.Below(versions) : versions - 1;
-    }
-    return 0;
-  };
-
-  for (const NameChange& change : pending_names_) {
-    if (choose(2) == 0) {
-      ++counters_.name_changes_lost;
-    } else {
-      change.ApplyTo(durable_);
-    }
-  }
-  pending_names_.clear();
-  // A name whose folder was lost is lost with it.
-  std::erase_if(durable_, [&](const auto& entry) {
-    std::string parent = entry.first;
-    while (ParentDirectory(parent) != parent) {
-      parent = ParentDirectory(parent);
-      if (!durable_.contains(parent)) return true;
-    }
-    return false;
-  });
-  current_ = durable_;
-
-  for (const auto& [path, inode] : current_) {
-    for (auto* pending : {&inode->older_sectors, &inode->stranded_sectors}) {
-      for (const auto& [number, older] : *pending) {
-        const std::vector<Sector> versions = inode->Versions(number, older);
-        if (keep == Keep::kGarbage && older.front() == kZeroSector && rng.OneIn(8)) {
-          ++counters_.sectors_garbage;
-          for (char& c : inode->sectors[number]) c = static_cast<char>(rng());
-          continue;
-        }
-        const std::size_t chosen = choose(versions.size());
-        if (chosen + 1 < versions.size()) ++counters_.sectors_lost;
-        inode->sectors[number] = versions[chosen];
-      }
-      pending->clear();
-    }
-    if (!inode->older_sizes.empty()) {
-      std::vector<std::uint64_t> sizes = std::move(inode->older_sizes);
-      sizes.push_back(inode->size_bytes);
-      const std::size_t chosen = choose(sizes.size());
-      if (chosen + 1 < sizes.size()) ++counters_.sizes_lost;
-      inode->size_bytes = sizes[chosen];
-      inode->older_sizes.clear();
-    }
-    // Bytes after the end do not exist: a file that grows again reads as zeros there.
-    inode->sectors.erase(
-        inode->sectors.lower_bound((inode->size_bytes + kSectorBytes - 1) / kSectorBytes),
-        inode->sectors.end());
-    if (const std::size_t rest = inode->size_bytes % kSectorBytes; rest != 0) {
-      if (const auto last = inode->sectors.find(inode->size_bytes / kSectorBytes);
-          last != inode->sectors.end()) {
-        std::fill(last->second.begin() + static_cast<std::ptrdiff_t>(rest), last->second.end(),
-                  '\0');
-      }
-    }
-  }
-}
-
-std::unique_ptr<SimFileSystem> SimFileSystem::CrashImage(Keep keep, Rng& rng) const {
-  auto image = std::make_unique<SimFileSystem>();
-  const std::lock_guard lock(mutex_);
-  std::map<const Inode*, InodePtr> copies;
-  const auto copy = [&](const InodePtr& inode) -> InodePtr {
-    if (inode == nullptr) return nullptr;
-    InodePtr& copied = copies[inode.get()];
-    if (copied == nullptr) copied = std::make_shared<Inode>(*inode);
-    return copied;
-  };
-  for (const auto& [path, inode] : durable_) image->durable_[path] = copy(inode);
-  image->pending_names_ = pending_names_;
-  for (NameChange& change : image->pending_names_) {
-    for (auto& [path, inode] : change.assignments) inode = copy(inode);
-  }
-  image->process_ = process_;
-  image->CrashLocked(keep, rng);
-  return image;
-}
-
-void SimFileSystem::Crash(Keep keep, Rng& rng) {
-  const std::lock_guard lock(mutex_);
-  CrashLocked(keep, rng);
-}
-
-void SimFileSystem::Kill() {
-  const std::lock_guard lock(mutex_);
-  ++process_;
-}
-
-void SimFileSystem::PowerOffAt(std::uint64_t nth_operation) {
-  const std::lock_guard lock(mutex_);
-  KV_CHECK(nth_operation > 0, "operations count from 1");
-  power_off_at_ = operations_ + nth_operation;
-}
-
-std::uint64_t SimFileSystem::operations() const {
-  const std::lock_guard lock(mutex_);
-  return operations_;
-}
-
-void SimFileSystem::SetObserver(std::function<void()> observer) { observer_ = std::move(observer); }
-
-void SimFileSystem::FailAt(std::uint64_t nth_operation, Fault fault) {
-  const std::lock_guard lock(mutex_);
-  fail_at_[operations_ + nth_operation] = fault;
-}
-
-void SimFileSystem::FailPath(Operation operation, std::string path_part, Fault fault) {
-  const std::lock_guard lock(mutex_);
-  path_faults_.push_back({operation, std::move(path_part), fault});
-}
-
-void SimFileSystem::ClearFaults() {
-  const std::lock_guard lock(mutex_);
-  path_faults_.clear();
-  fail_at_.clear();
-  power_off_at_.reset();
-}
-
-void SimFileSystem::LeaveOutSyncs(std::function<bool(const std::string& path)> of_path) {
-  left_out_syncs_ = std::move(of_path);
-}
-
-void SimFileSystem::SetCapacity(std::optional<std::uint64_t> size_bytes) {
-  const std::lock_guard lock(mutex_);
-  capacity_bytes_ = size_bytes;
-}
-
-bool SimFileSystem::Corrupt(const std::string& path, std::uint64_t offset, std::uint8_t mask) {
-  const std::lock_guard lock(mutex_);
-  const auto found = current_.find(Normalized(path));
-  if (found == current_.end()) return false;
-  Inode& inode = *found->second;
-  if (offset >= inode.size_bytes) return false;
-  const std::uint64_t number = offset / kSectorBytes;
-  const std::size_t within = static_cast<std::size_t>(offset % kSectorBytes);
-  const auto flip = [&](Sector& sector) {
-    sector[within] = static_cast<char>(static_cast<unsigned char>(sector[within]) ^ mask);
-  };
-  flip(inode.sectors[number]);
-  for (auto* pending : {&inode.older_sectors, &inode.stranded_sectors}) {
-    if (const auto older = pending->find(number); older != pending->end()) {
-      for (Sector& sector : older->second) flip(sector);
-    }
-  }
-  ++counters_.corrupted_bytes;
-  return true;
-}
-
-SimFileSystem::Counters SimFileSystem::counters() const {
-  const std::lock_guard lock(mutex_);
-  return counters_;
 }
 
 }  // namespace kvorum
