@@ -307,8 +307,8 @@ TEST(OptionsTest, TlsLimitsThatCannotBeAreRefused) {
 TEST(OptionsTest, AFlagWithoutEffectSaysWhyOnceItIsSet) {
   using Warnings = std::vector<std::string>;
   EXPECT_EQ(Parse({"--backend-bbolt-freelist-type=array", "--logger=zap"})->warnings,
-            Warnings{"--backend-bbolt-freelist-type has no effect here: There is no bbolt, and no "
-                     "list of free pages to choose."});
+            Warnings{"--backend-bbolt-freelist-type has no effect here: The database is LMDB, "
+                     "which has no bbolt freelist."});
   EXPECT_EQ(
       Parse({}, {"ETCD_SOCKET_REUSE_ADDRESS=true"})->warnings,
       Warnings{"--socket-reuse-address has no effect here: Listeners always set SO_REUSEADDR."});
