@@ -75,7 +75,7 @@ class Releasing {
  private:
   Result<void> RunLocked(DatabaseOwner owner) {
     if (owner == DatabaseOwner::kUnknown)
-      return Fail(Code::kDataLoss, layout_.database + " is no database of kvorum");
+      return Fail(Code::kDataLoss, layout_.database + " is not a kvorum database");
     if (owner == DatabaseOwner::kKvorum) {
       const Result<void> converted = Convert();
       if (!converted.has_value()) {

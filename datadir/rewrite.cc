@@ -41,7 +41,8 @@ class Rewriting {
 
  private:
   static std::unexpected<Error> NotEtcds(std::string_view what) {
-    return Fail(Code::kDataLoss, "the database has " + std::string(what) + ": it is none of etcd");
+    return Fail(Code::kDataLoss,
+                "the database has " + std::string(what) + ": it is not an etcd database");
   }
 
   void TellProgress(std::uint64_t written) const {

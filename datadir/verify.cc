@@ -190,8 +190,7 @@ class Verification {
     if (log->torn.has_value()) {
       found_.notes.push_back("the last write to the log, at offset " +
                              std::to_string(log->torn->offset) + " of " + log->torn->file +
-                             ", was cut off: a start removes it, and nobody was told that it "
-                             "is durable");
+                             ", was cut off: a start removes it; it was never acknowledged");
     }
     KV_RETURN_IF_ERROR(ReadSnapshotFiles(*log));
     CheckFits(*log);

@@ -37,9 +37,9 @@ void Node::ForwardProposals(std::span<SharedBytes> batch) {
 
 ProposeResult Node::ProposeConfChange(EntryType type, SharedBytes data) {
   const Result<ConfChangeV2> change = DecodeConfChangeEntry(type, data);
-  KV_CHECK(change.has_value(), "proposed a configuration change that is none");
+  KV_CHECK(change.has_value(), "a proposed configuration change does not decode");
   KV_CHECK(type == EntryType::kConfChange || config_.takes_conf_change_v2,
-           "proposed a configuration change that nobody here could apply");
+           "a proposed configuration change is of a kind that is not supported");
   if (role_ == Role::kLeader) {
     if (const Dropped why = WhyNotPropose(); why != Dropped::kNot) return {.dropped = why};
     if (!MayChangeConf(*change)) return {.dropped = Dropped::kConfChangePending};

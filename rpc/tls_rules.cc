@@ -129,7 +129,7 @@ const std::string* ExpectedHost(const SSL* ssl) {
 // The text for a certificate that is not for the host it has to be for.
 std::string WrongHost(const X509* leaf, const std::string* host) {
   constexpr std::size_t kMaxNames = 100;
-  if (host == nullptr) return "tls: nobody is expected";
+  if (host == nullptr) return "tls: no host name to verify the certificate for";
   const bool is_address = IsIpAddress(*host);
   const std::vector<std::string> names = is_address ? IpAddresses(leaf) : DnsNames(leaf);
   std::string text = "tls: failed to verify certificate: x509: ";

@@ -91,7 +91,8 @@ void AgentSession::KeyWritten(const Result<TxnAnswer>& answer) {
 void AgentSession::Hold(std::int64_t revision) {
   // 0 would compare equal with a key that is not there.
   if (revision <= 0)
-    return Finish(Fail(Code::kInternal, "the store told no revision of node " + options_.node));
+    return Finish(
+        Fail(Code::kInternal, "the store returned no revision for node " + options_.node));
   revision_ = revision;
   last_revision_ = revision;
   is_held_by_another_ = false;

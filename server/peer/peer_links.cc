@@ -38,7 +38,7 @@ std::string_view RefusalOf(const raft::Message& message, raft::MemberId sender,
   const bool may_be_ahead =
       message.type == MessageType::kApp || message.type == MessageType::kHeartbeat ||
       message.type == MessageType::kVote || message.type == MessageType::kPreVote;
-  if (!sender_is_member && !may_be_ahead) return "of a sender that is no member";
+  if (!sender_is_member && !may_be_ahead) return "of a sender that is not a member";
   const bool brings_entries =
       message.type == MessageType::kProp || message.type == MessageType::kApp;
   if (brings_entries && !std::ranges::all_of(message.entries, [](const raft::Entry& entry) {

@@ -141,7 +141,7 @@ class Checker {
     }
     if (!std::filesystem::exists(folder, error)) folder = ".";
     if (!std::filesystem::is_directory(folder, error))
-      return Fail(Code::kInvalidArgument, folder.string() + " is no folder");
+      return Fail(Code::kInvalidArgument, folder.string() + " is not a directory");
     if (::access(folder.c_str(), W_OK | X_OK) == 0) return {};
     return Fail(Code::kInvalidArgument,
                 folder.string() + " cannot be written: " + std::generic_category().message(errno));

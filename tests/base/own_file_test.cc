@@ -61,10 +61,10 @@ TEST_F(OwnFileTest, LinksAndOtherKindsAreRefused) {
   EXPECT_THAT(Why(), HasSubstr("it has another name as well"));
   fs::remove(path_);
   mkfifo(path_.c_str(), 0600);
-  EXPECT_THAT(Why(), HasSubstr("it is no regular file"));
+  EXPECT_THAT(Why(), HasSubstr("it is not a regular file"));
   fs::remove(path_);
   fs::create_directory(path_);
-  EXPECT_THAT(Why(), HasSubstr("it is no regular file"));
+  EXPECT_THAT(Why(), HasSubstr("it is not a regular file"));
 }
 
 TEST_F(OwnFileTest, AnothersFileIsRefused) {

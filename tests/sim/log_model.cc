@@ -348,7 +348,7 @@ void LogModel::CheckPublished() {
     std::map<std::string, Event> published;
     for (const PublishedEvent& event : events_.At(revision)) {
       const auto kv = mvcc::DecodeKeyValue(event.record);
-      KV_CHECK(kv.has_value(), "what is published is no key-value");
+      KV_CHECK(kv.has_value(), "a published record is not a key-value pair");
       published[event.key] = {.is_delete = event.is_delete,
                               .value = event.is_delete ? std::string() : std::string(kv->value)};
     }
