@@ -105,8 +105,7 @@ class ChangeProgram {
     return std::string((change.after ? change.after : change.before)->key());
   }
   void WarnForgotten(const sync::Change& change) {
-    reporter_.Warn(ShownName(KeyOf(change)) +
-                   ": --exec: is not told, too many deletions wait already");
+    reporter_.Warn(ShownName(KeyOf(change)) + ": --exec: skipped, too many deletions are waiting");
   }
 
   void Ended(bool is_ok) {
@@ -335,11 +334,11 @@ std::vector<Flag> InformerRunFlags() {
   return {
       {.name = "index",
        .type = FlagType::kStrings,
-       .help = "name=json-pointer: what `informer list --by` finds objects by"},
+       .help = "name=json-pointer: an index for `informer list --by`"},
       {.name = "resync",
        .type = FlagType::kDuration,
        .default_value = "0s",
-       .help = "tell every object again this often; 0 never does"},
+       .help = "interval at which every object is reported again (0: never)"},
       {.name = "exec", .type = FlagType::kString, .help = "run this shell command for each change"},
       LongRun::ServedSocketFlag(),
       LongRun::MetricsFlag()};

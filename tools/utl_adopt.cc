@@ -34,7 +34,7 @@ std::vector<Flag> Flags(std::string old_database) {
        .required = true},
       {.name = "wal-dir",
        .type = FlagType::kString,
-       .help = "path of its log, if that is somewhere else"},
+       .help = "path of its log, if it is outside the data directory"},
       {.name = "drop-old",
        .type = FlagType::kSwitch,
        .help = "remove " + std::move(old_database) + ", which is kept otherwise"},
