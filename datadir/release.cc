@@ -217,7 +217,7 @@ class Releasing {
   FileSystem& fs_;
   const ReleaseOptions& options_;
   const Layout layout_;
-  // Open until another file has its name, so that nobody else opens it in between.
+  // Open until another file has its name, so that no other process opens it in between.
   std::unique_ptr<mvcc::Backend> backend_;
   Released result_;
 };

@@ -64,7 +64,7 @@ Dropped Node::WhyNotPropose() const {
 }
 
 bool Node::HasRoomFor(std::size_t size_bytes) const {
-  // A single entry may always go, whatever its size; an empty one costs nothing.
+  // A single entry of any size may always go; an empty one costs nothing.
   const auto fits = [&](std::size_t waiting_size_bytes, std::size_t max_size_bytes) {
     return waiting_size_bytes == 0 || waiting_size_bytes + size_bytes <= max_size_bytes;
   };

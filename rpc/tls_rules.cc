@@ -69,7 +69,7 @@ bool IsLabel(std::string_view label) {
   });
 }
 
-// Both in lower case. A name of the certificate matches itself, whatever its characters; with "*"
+// Both in lower case. A name of the certificate matches itself, with any characters; with "*"
 // as its first label it matches all names that have another label there.
 bool MatchesName(std::string_view pattern, std::string_view host) {
   if (pattern == host) return !host.empty() && host != "." && host != "*";

@@ -65,7 +65,7 @@ class Saves {
     return {};
   }
 
-  // Until the process is ended. A save that fails is told, and the next one is made at its time.
+  // Until the process is ended. A failed save is reported, and the next one is made at its time.
   Outcome<void> Repeat(const std::string& folder, std::chrono::nanoseconds interval) {
     // A save that takes longer than the interval puts the next one off: none are made up for.
     for (DownloadClock::time_point next = DownloadClock::now();;

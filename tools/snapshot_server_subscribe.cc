@@ -1,4 +1,4 @@
-// kvorumctl snapshot-server subscribe: a subscriber that shows what it is sent.
+// kvorumctl snapshot-server subscribe: a subscriber that shows its responses.
 #include <algorithm>
 #include <atomic>
 #include <future>

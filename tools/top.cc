@@ -33,8 +33,8 @@ bool SleepUntil(const std::stop_token& stop, std::chrono::steady_clock::time_poi
   return !stop.stop_requested();
 }
 
-// Samples the events on a thread of its own: of each interval the first 1,000, over a watch of its
-// own, which begins with the interval.
+// Samples the events on a separate thread: of each interval the first 1,000, over a new watch,
+// which begins with the interval.
 class EventSampler {
  public:
   EventSampler(client::Client& client, std::string prefix, std::string separator,

@@ -53,7 +53,7 @@ class Checker {
 
  private:
   std::string SourceOf(std::string_view flag) const {
-    // Whatever was given beside the file is forgotten.
+    // Settings given beside the file are ignored.
     if (flag == "config-file" && !reading_.parsed.config_file.empty())
       return "flag or environment (" + EnvironmentName(flag) + ")";
     const auto given = reading_.parsed.given.find(flag);
@@ -115,7 +115,7 @@ class Checker {
     for (const Flag& flag : Flags()) {
       if (flag.check != CheckUrls || !flag.name.starts_with("listen-")) continue;
       const auto urls = ParseUrls(ValueOf(flag));
-      if (!urls.has_value()) continue;  // none, or told already
+      if (!urls.has_value()) continue;  // none, or reported already
       for (const Url& url : *urls)
         Fault(CanListen(url), fmt::format("--{} {}", flag.name, url.text()));
     }
@@ -197,7 +197,7 @@ class Checker {
       return;
     }
     const auto urls = ParseUrls(options_.initial_advertise_peer_urls);
-    if (!urls.has_value()) return;  // told already
+    if (!urls.has_value()) return;  // reported already
     std::vector<std::string> advertised;
     for (const Url& url : *urls) advertised.push_back(url.text());
     Fault(datadir::CheckAdvertisedUrls(ResolvedUrl, *self, advertised),
