@@ -1,4 +1,4 @@
-// Files that a program may believe: its own, which nobody else can have written.
+// Files that a program may believe: its own, which no other user can have written.
 #include "base/own_file.h"
 
 #include <fcntl.h>

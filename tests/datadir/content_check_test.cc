@@ -137,7 +137,7 @@ TEST_F(ContentCheckTest, UsersAndRoles) {
       "contradict each other", "there is no revision");
 }
 
-// An empty one, as bbolt keeps small ones: where it has no page of its own. The hash takes it for a
+// An empty one, as bbolt keeps small ones: where it has no separate page. The hash takes it for a
 // key without a value.
 TEST_F(ContentCheckTest, ABucketWithinABucket) {
   bbolt::Content content = EtcdContent();

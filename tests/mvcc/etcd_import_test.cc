@@ -253,7 +253,7 @@ TEST_F(EtcdImportTest, RefusesWhatItWouldHaveToLeaveOut) {
   EXPECT_EQ(Refusal(content).code, Code::kInvalidArgument);
 }
 
-// Whatever byte is spoiled, the file is refused, or what is taken can be read.
+// If any byte is spoiled, the file is refused, or what is taken can be read.
 TEST_F(EtcdImportTest, AFileWithAFlippedByteNeverDoesHarm) {
   const std::string image = bbolt::ImageOf(EtcdsContent()).value();
   int refused = 0;

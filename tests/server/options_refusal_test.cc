@@ -244,7 +244,7 @@ TEST(OptionsTest, FlagsOfTlsBetweenMembersAreRead) {
   EXPECT_TRUE(options.peer_auto_tls);
   EXPECT_EQ(options.self_signed_cert_validity_years, 3);
   EXPECT_TRUE(Parsed({"--peer-client-cert-auth=false"}).peer_cert_allowed_cn.empty());
-  // A list set to nothing allows nobody, as in etcd.
+  // A list set to nothing allows no client, as in etcd.
   EXPECT_EQ(Parsed({"--peer-cert-allowed-cn="}).peer_cert_allowed_cn, std::vector<std::string>{""});
   EXPECT_EQ(Parsed({}, {"ETCD_PEER_TRUSTED_CA_FILE=x"}).peer_trusted_ca_file, "x");
 }

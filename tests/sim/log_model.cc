@@ -186,8 +186,8 @@ bool LogModel::HasLeases(const etcdserverpb::TxnRequest& txn) const {
   });
 }
 
-// A lease has no owner; a user that may not write its keys may not end it. Leases that nobody
-// renews are ended in root's name.
+// A lease has no owner; a user that may not write its keys may not end it. Leases that are not
+// renewed are ended in root's name.
 void LogModel::RevokeLease(const Entry& entry) {
   const std::int64_t lease = entry.lease_revoke().id();
   const std::vector<KeyNeed> needs = NeedsOfLease(lease);
