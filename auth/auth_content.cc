@@ -86,7 +86,7 @@ Result<void> CheckRevisions(const Sorted& sorted) {
     return Contradiction("the revision is too low");
   const auto check = [&](const Sorted::Revisions& revisions, const auto& owners) -> Result<void> {
     for (const auto& [name, revision] : revisions) {
-      if (!owners.contains(name)) return Contradiction("a revision belongs to nobody");
+      if (!owners.contains(name)) return Contradiction("a revision belongs to no user or role");
       if (revision > *sorted.revision) return Contradiction("the revision is too low");
       // Our first change stores it.
       if (!sorted.token_revision) return Contradiction("there is no token revision");

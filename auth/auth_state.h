@@ -27,7 +27,7 @@ namespace kvorum::auth {
 
 // The user that a request is made for, and the auth revision at which that was established: the
 // claim of a JWT; for simple tokens and certificates the state's revision when the request entered.
-// {} stands for nobody. At apply both come from the entry's header.
+// {} stands for no user. At apply both come from the entry's header.
 struct Identity {
   std::string_view username;
   std::uint64_t revision = 0;
@@ -58,7 +58,7 @@ class AuthState {
   // identity older than RequiredRevision: kErrAuthOldRevision (etcd ignores the revision here);
   // else kErrPermissionDenied.
   Result<void> CheckAdmin(const Identity& identity) const;
-  // Revision 0, which stands for nobody: kErrUserEmpty; older than RequiredRevision:
+  // Revision 0, which stands for no user: kErrUserEmpty; older than RequiredRevision:
   // kErrAuthOldRevision; unknown, or without the permission on the whole range:
   // kErrPermissionDenied.
   Result<void> CheckRead(const Identity& identity, std::string_view key,

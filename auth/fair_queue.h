@@ -1,4 +1,4 @@
-// A queue for a scarce resource in which nobody who asks for much keeps others out: addresses take
+// A queue for a scarce resource in which heavy users cannot keep others out: addresses take
 // turns, and so do the users that one address asks for (fair queueing, McKenney 1990: when the
 // queue is full, the asker with the most entries loses its last one).
 //

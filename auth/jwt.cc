@@ -25,7 +25,8 @@ TimePoint FromSeconds(std::int64_t time_s) {
   return {std::clamp<std::int64_t>(time_s, 0, kMaxTime_s) * 1'000'000'000};
 }
 
-// Parses an object and refuses duplicate members of its own: readers differ in which one they use.
+// Parses an object and refuses duplicate members at its top level: readers differ in which one they
+// use.
 std::optional<Json> ParseObject(std::string_view text) {
   std::set<std::string> names;
   bool is_ambiguous = false;

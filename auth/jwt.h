@@ -5,9 +5,9 @@
 // header's alg is the one configured method (the header chooses nothing) and it has no `crit`, its
 // signature is right, and it has the claims `username` (text), `revision` (a number, not negative)
 // and `exp` (Unix seconds in the future) and no `nbf` in the future. base64url without padding and
-// in its only encoding; at most kMaxTokenSizeBytes. Anything else is kErrInvalidAuthToken, whatever
-// is wrong with it. Cost: verifying takes 20 to 100 µs; a verified token is remembered until it
-// expires (the last 10,000), then it takes 0.2 µs.
+// in its only encoding; at most kMaxTokenSizeBytes. Any other token is kErrInvalidAuthToken. Cost:
+// verifying takes 20 to 100 µs; a verified token is remembered until it expires (the last 10,000),
+// then it takes 0.2 µs.
 #pragma once
 
 #include <cstddef>

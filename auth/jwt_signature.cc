@@ -80,7 +80,7 @@ BioPtr ReadFrom(std::string_view pem) {
   return BioPtr(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
 }
 
-// Encrypted keys are rejected: there is nobody to ask for a password.
+// Encrypted keys are rejected: no user is there to enter a password.
 int NoPassword(char*, int, int, void*) { return 0; }
 
 KeyPtr ReadPrivateKey(std::string_view pem) {

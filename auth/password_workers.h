@@ -1,10 +1,10 @@
 // The two threads that hash and verify passwords. One has ordinary priority and a budget of
 // processor time (cpu_budget.h): an occasional login takes no longer than its work, on a busy host
-// too. The other has the lowest priority: work beyond the budget, a flood, takes only time that
-// nobody else wants.
+// too. The other has the lowest priority: work beyond the budget, a flood, takes only time that is
+// otherwise unused.
 //
 // Thread-safe. The patient worker may not get the processor for long, so the workers hold no lock
-// that another thread takes, allocate nothing, and call nobody: a third thread gives them jobs,
+// that another thread takes, allocate nothing and run no callback: a third thread gives them jobs,
 // takes the outcomes and calls `done`. Bounds: `queue` jobs of each kind wait, two are being done.
 // Passwords to hash go first: only root can request that, and must be able to while strangers guess
 // passwords. Askers get equal shares, and an asker beyond its share is refused (fair_queue.h).

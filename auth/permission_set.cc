@@ -49,7 +49,7 @@ GrantedRanges::Iterator GrantedRanges::FirstBehind(std::string_view key) const {
   const auto from = heads_.begin() + static_cast<std::ptrdiff_t>(HeadsBelow(heads_, head));
   const auto first = ranges_.begin() + (from - heads_.begin());
   if (from == heads_.end() || *from != head) return first;
-  // Ranges with this very head, usually one, are told apart by the rest of their texts.
+  // Ranges with this very head, usually one, are distinguished by the rest of their texts.
   const auto second = std::next(from);
   if (second == heads_.end() || *second != head) return first->begin <= key ? first + 1 : first;
   const auto same = std::upper_bound(second, heads_.end(), head) - from;

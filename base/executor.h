@@ -13,7 +13,7 @@
 
 namespace kvorum {
 
-// An executor with a thread of its own, named after its role as `ps -T` shows it. The destructors
+// An executor with its own thread, named after its role as `ps -T` shows it. The destructors
 // run tasks given to Post, drop tasks that wait for their time, and join; a task must not destroy
 // its own executor.
 class OwnThread : public Executor {
@@ -75,8 +75,8 @@ class CombiningExecutor final : public OwnThread {
   // Runs the queued tasks, in at most `rounds` rounds, with the lock released meanwhile.
   void RunQueued(std::unique_lock<std::mutex>& lock, int rounds);
 
-  bool running_ = false;      // a thread is running tasks, or the own thread was told to
-  bool handed_over_ = false;  // the own thread was told to run tasks
+  bool running_ = false;      // a thread is running tasks, or its own thread was woken to
+  bool handed_over_ = false;  // its own thread was woken to run tasks
 };
 
 }  // namespace kvorum

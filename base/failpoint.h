@@ -11,7 +11,7 @@
 //     other_executor.Post([] { KV_FAILPOINT("name"); ... });  // on an executor that may sleep
 //
 // The points stand in every build, so that tests and users run the same objects. What can set them,
-// base/failpoint_control.h, is a library of its own: a program that does not link it has nothing
+// base/failpoint_control.h, is a separate library: a program that does not link it has nothing
 // that arms a point, and ignores the environment. Releases do not link it.
 //
 // Thread-safe. A point that is off costs one relaxed load and a branch.

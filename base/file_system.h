@@ -57,7 +57,7 @@ class FileSystem {
     kReadWrite,  // must exist
     kCreate,     // must not exist; mode 0600
   };
-  // Waits for nobody: kInvalidArgument for a named pipe or a device.
+  // Does not block: kInvalidArgument for a named pipe or a device.
   virtual Result<std::unique_ptr<File>> Open(const std::string& path, OpenMode mode) = 0;
   virtual Result<bool> Exists(const std::string& path) = 0;
   // Names (not paths) in the directory, sorted.

@@ -311,8 +311,8 @@ class MachineFileSystem final : public FileSystem {
         if (errno == EWOULDBLOCK) return Fail(Code::kFailedPrecondition, LockedText(path));
         return FailErrno("lock", path, errno);
       }
-      // The last holder may have removed or replaced the file since it was opened; then whoever
-      // opens that name now locks another one.
+      // The last holder may have removed or replaced the file since it was opened; a process that
+      // opens that name now locks another file.
       if (IsNameOf(path, fd.get())) return std::make_unique<PosixFileLock>(std::move(fd));
     }
   }

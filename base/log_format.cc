@@ -31,7 +31,7 @@ constexpr std::string_view LevelName(LogLevel level) {
 }
 
 // Appends the inside of a JSON string. A byte that is not part of valid UTF-8 becomes U+FFFD, so
-// that a line is valid JSON whatever bytes a client's key has.
+// that a line is valid JSON for any bytes in a client's key.
 void AppendEscaped(std::string& out, std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
   for (std::size_t i = 0; i < text.size();) {

@@ -26,12 +26,12 @@ class LogOutput {
   static Result<std::unique_ptr<LogOutput>> Open(const std::string& name,
                                                  const LogRotation* rotation = nullptr);
 
-  // Takes whole lines. Output that cannot be written is lost: a full disk or a closed pipe under
-  // the log is no reason to stop serving, and there is no other place to report it.
+  // Takes whole lines. Output that cannot be written is lost: a full disk or a closed pipe must not
+  // stop the server, and there is no other place to report it.
   virtual void Write(std::string_view lines) = 0;
 };
 
-// Writes everything, whatever it takes; false if the descriptor takes no more.
+// Writes everything, in several calls if need be; false if the descriptor takes no more.
 bool WriteAll(int descriptor, std::string_view text);
 
 }  // namespace kvorum

@@ -1,4 +1,4 @@
-// Numbers that code keeps about itself for the metrics. They have no names: whoever owns one knows
+// Numbers that code keeps about itself for the metrics. They have no names: the owner of one knows
 // nothing of metrics; the registry's tables (server/metrics) give it a name, and read it when
 // somebody asks.
 //

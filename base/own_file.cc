@@ -15,7 +15,7 @@ std::unexpected<Error> NotOurs(const std::string& name, const std::string& why) 
 
 Result<void> CheckOwn(const struct stat& status, const std::string& name) {
   if (S_ISLNK(status.st_mode)) return NotOurs(name, "it is a symbolic link");
-  if (!S_ISREG(status.st_mode)) return NotOurs(name, "it is no regular file");
+  if (!S_ISREG(status.st_mode)) return NotOurs(name, "it is not a regular file");
   if (status.st_nlink > 1) return NotOurs(name, "it has another name as well");
   if (status.st_uid != geteuid())
     return NotOurs(name, "it belongs to the user " + std::to_string(status.st_uid) +

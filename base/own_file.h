@@ -1,5 +1,6 @@
-// Which files a program may believe, or write over: those that nobody else can have put there. For
-// files in folders where others may create names, or that an operator may have copied from others.
+// Which files a program may believe, or write over: those that no other user can have put there.
+// For files in folders where others may create names, or that an operator may have copied from
+// others.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@ namespace kvorum {
 // kFailedPrecondition with the reason, after `name`: no regular file, has other names, belongs to
 // another user than the process's, or may be written by others.
 Result<void> CheckOwnFile(int fd, const std::string& name);
-// The same for what is at the path, which is no symbolic link. Ok if nothing is there.
+// The same for the file at the path, which must not be a symbolic link. Ok if nothing is there.
 Result<void> CheckOwnFileAt(const std::string& path);
 
 }  // namespace kvorum

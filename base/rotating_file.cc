@@ -51,7 +51,7 @@ std::string Stamp(std::int64_t ms, bool local) {
   return text.data();
 }
 
-// The time of a stamp, read as UTC whatever it is, as lumberjack reads it; nothing if it is none.
+// The time of a stamp, always read as UTC, as lumberjack reads it; nullopt if it is malformed.
 std::optional<std::int64_t> TimeOf(std::string_view stamp) {
   constexpr std::string_view kForm = "dddd-dd-ddTdd-dd-dd.ddd";
   if (stamp.size() != kStampSize) return std::nullopt;

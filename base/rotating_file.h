@@ -5,7 +5,7 @@
 // Set-aside files that are links are left alone, and a packed file has the owner and mode of what
 // it was made from.
 //
-// Used by one thread at a time. Old files are packed and removed on a thread of its own, which
+// Used by one thread at a time. Old files are packed and removed on a separate thread, which
 // works only after a rotation and at the start.
 #pragma once
 

@@ -62,7 +62,7 @@ class StrongNumber {
   friend constexpr bool operator==(StrongNumber a, std::integral auto b) {
     return std::cmp_equal(a.value_, b);
   }
-  // So does order with the type of a literal, which within EXPECT_LT is no constant any more.
+  // So does order with the type of a literal, which is not a constant within EXPECT_LT.
   template <class Literal>
     requires(std::same_as<Literal, int> || std::same_as<Literal, unsigned>)
   friend constexpr auto operator<=>(StrongNumber a, Literal b) {

@@ -1,4 +1,4 @@
-// Sums that many threads add to without contending: each thread has cells of its own, and a reader
+// Sums that many threads add to without contending: each thread has its own cells, and a reader
 // adds them up. The numbers behind the metrics (base/metric.h).
 //
 // Thread-safe. A reading may miss additions that happen meanwhile, and none that happened before.

@@ -112,7 +112,7 @@ Result<void> Cursor::EnterChild() {
     return Damage(level.id, "its last key is not less than its neighbour's first");
   ++depth_;
   if (!level.page.is_leaf()) return {};
-  // Nobody writes a tree whose leaves are not all as deep.
+  // All leaves of a valid tree have the same depth.
   if (leaf_depth_ == 0) leaf_depth_ = depth_;
   return depth_ == leaf_depth_ ? Result<void>() : Damage(level.id, "a leaf at another depth");
 }

@@ -46,7 +46,7 @@ class Cursor {
   std::string_view key() const { return leaf().key(index_); }
   std::string_view value() const { return leaf().value(index_); }
   bool is_bucket() const { return leaf().is_bucket(index_); }
-  // The nested bucket that stands here; its value() is none of the user's.
+  // The nested bucket that stands here; its value() is not user data.
   Result<Bucket> bucket() const;
 
   // Called for each page that is read, when it has been checked as a whole.

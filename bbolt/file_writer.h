@@ -1,5 +1,5 @@
-// Writes a bbolt file in one pass (writer.h): it is none until all of it is written and synced,
-// since its first pages come last.
+// Writes a bbolt file in one pass (writer.h): it is not valid until all of it is written and
+// synced, since its first pages come last.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ Result<std::optional<Bucket>> Reader::FindBucket(const Bucket& parent, std::stri
   KV_TRY(const bool found, cursor.Seek(name));
   if (!found || cursor.key() != name) return std::nullopt;
   if (!cursor.is_bucket())
-    return Fail(Code::kDataLoss, "bbolt: " + std::string(name) + " is a key and no bucket");
+    return Fail(Code::kDataLoss, "bbolt: " + std::string(name) + " is a key, not a bucket");
   KV_TRY(Bucket bucket, cursor.bucket());
   return bucket;
 }
@@ -50,7 +50,7 @@ Result<void> Reader::Visit(const Visitor& visitor) {
   KV_TRY(bool more, names.First());
   while (more) {
     if (!names.is_bucket())
-      return Fail(Code::kDataLoss, "bbolt: the root bucket holds a key that is no bucket");
+      return Fail(Code::kDataLoss, "bbolt: the root bucket holds a key that is not a bucket");
     KV_RETURN_IF_ERROR(visitor.bucket(names.key()));
     KV_TRY(const Bucket bucket, names.bucket());
     Cursor records = NewCursor(bucket);

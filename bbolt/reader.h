@@ -47,7 +47,7 @@ class Reader {
   Result<std::optional<Bucket>> FindBucket(std::string_view name) {
     return FindBucket(root(), name);
   }
-  // The value of a key that is no bucket.
+  // The value of a key that is not a bucket.
   Result<std::optional<std::string>> Get(const Bucket& bucket, std::string_view key);
   // The reader outlives its cursors.
   Cursor NewCursor(const Bucket& bucket) { return {file_, bucket}; }

@@ -13,7 +13,7 @@
 // A pure class: it waits for nothing and reads no clock; equal content gives equal bytes. Memory: a
 // leaf of 256 KiB at most, a page or two of each level of two trees, what Take has not taken, and
 // no value longer than that. Every page that bbolt does not need stays out: the freelist is empty,
-// pages are full, a small bucket is inline. bbolt goes on in the file as in one of its own.
+// pages are full, a small bucket is inline. bbolt can continue in the file as if it had written it.
 #pragma once
 
 #include <cstddef>

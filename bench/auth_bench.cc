@@ -18,7 +18,7 @@ std::string Name(std::string_view prefix, std::int64_t number) {
   return std::string(prefix) + std::to_string(1'000'000 + number);
 }
 
-// Auth is enabled; the user u1000000 has all the roles, each with a range of its own.
+// Auth is enabled; the user u1000000 has all the roles, each with its own range.
 std::unique_ptr<AuthStore> StoreOf(std::int64_t users, std::int64_t roles) {
   auto store = std::make_unique<AuthStore>();
   const auto must = [](const Result<Change>& change) { KV_CHECK(change.has_value(), "a change"); };

@@ -1,5 +1,5 @@
 // The informer over a store that costs nothing: from a batch of the watch to the last handler's
-// return, with as many listeners, each on a thread of its own.
+// return, with as many listeners, each on its own thread.
 #include <benchmark/benchmark.h>
 #include <malloc.h>
 

@@ -251,7 +251,7 @@ void BM_HashKv(benchmark::State& state) {
 }
 BENCHMARK(BM_HashKv)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-// Includes whatever earlier benchmarks have written beside the keys.
+// Includes all that earlier benchmarks have written beside the keys.
 void BM_Restore(benchmark::State& state) {
   World& world = TheWorld();
   RestoreRequest request;

@@ -33,7 +33,7 @@ class Election {
 
   // Blocks until this session leads, with this value. Errors: kCanceled "context canceled" if
   // `stop` came first; "election: not leader" if its key was lost; the server's own errors. After
-  // an error the session is no candidate, as far as the server could be told.
+  // an error the session is not a candidate, unless the server could not be reached.
   Result<void> Campaign(std::string_view value, const std::stop_token& stop = {});
   // Sets a new value. "election: not leader" if the session no longer leads.
   Result<void> Proclaim(std::string_view value);

@@ -39,7 +39,7 @@ Compare QueuePlace::IsHeld() const {
 Result<void> QueuePlace::Enter(std::string_view value) {
   created_ = 0;
   etcdserverpb::TxnRequest txn;
-  *txn.add_compare() = IsHeld();  // by nobody: the key does not exist
+  *txn.add_compare() = IsHeld();  // by no session: the key does not exist
   auto& put = *txn.add_success()->mutable_request_put();
   put.set_key(key_);
   put.set_value(std::string(value));

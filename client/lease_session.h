@@ -3,7 +3,7 @@
 //
 // Thread-safe. The client outlives the session. The session ends by itself when the lease is gone,
 // or was not renewed for its whole time to live by this machine's clock (counted from when the last
-// renewal was requested); whatever was held by the lease must then be considered lost.
+// renewal was requested); all that the lease held must then be considered lost.
 #pragma once
 
 #include <condition_variable>

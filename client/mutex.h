@@ -31,8 +31,8 @@ class Mutex {
   Mutex& operator=(const Mutex&) = delete;
 
   // Blocks until the lock is held. Errors: kCanceled "context canceled" if `stop` came first;
-  // "mutex: session is expired"; the server's own errors. After an error it holds nothing, as far
-  // as the server could be told. A request in flight when the stop comes is waited for.
+  // "mutex: session is expired"; the server's own errors. After an error it holds nothing, unless
+  // the server could not be reached. A request in flight when the stop comes is waited for.
   Result<void> Lock(const std::stop_token& stop = {});
   // Fails with "mutex: Locked by another session" instead of waiting.
   Result<void> TryLock();

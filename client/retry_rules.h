@@ -39,7 +39,7 @@ struct Attempt {
 
 NextStep AfterError(const Error& error, const Attempt& attempt);
 
-// True for errors by which a server refuses the token, whatever the call.
+// True for errors by which a server refuses the token, on any call.
 bool IsTokenRefused(const Error& error, const Attempt& attempt);
 
 // The error within "rpc error: code = NAME desc = TEXT", as watches give their reasons; any other

@@ -105,7 +105,7 @@ class ActingAsOwner::Rights {
     own_groups_.resize(static_cast<std::size_t>(count < 0 ? 0 : count));
     if (count < 0 || ::getgroups(count, own_groups_.data()) < 0)
       return Failed("read the groups of this process", errno);
-    // Whatever was changed is undone by the destructor.
+    // The destructor undoes every change.
     if (::setgroups(0, nullptr) != 0) return Failed("act as " + Who(), errno);
     taken_ = true;
     if (::setegid(group_) != 0 || ::seteuid(user_) != 0) return Failed("act as " + Who(), errno);
@@ -141,7 +141,7 @@ class ActingAsOwner::Rights {
     if (at.get() < 0 || ::fstat(at.get(), &status) != 0 || status.st_uid != kRoot ||
         (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
       return {};
-    // The next folder is made while the last one is root's: nobody can change what is in it.
+    // The next folder is made while the last one is root's: no other user can change its content.
     std::vector<Descriptor> folders;
     for (const std::string& name : missing) {
       if (name == "." || name == "..") return {};

@@ -1,6 +1,6 @@
 // Root that works on a directory of another user's has only that user's rights meanwhile. So it
-// does nothing that the user could not do, whatever links lie in the directory, and what it makes
-// is the user's, whose server starts from it.
+// does nothing that the user could not do, even if the directory holds links, and what it makes is
+// the user's, whose server starts from it.
 //
 // The rights are the whole process's: one thread takes and returns them, and no other one works
 // with files that it opens by name. Objects end in the reverse order of their beginning.
@@ -18,7 +18,7 @@ namespace kvorum::datadir {
 class ActingAsOwner {
  public:
   // The owner of member/snap, or where that is root's or missing, of member, or of the directory
-  // itself. Nobody, and nothing changes, where all is root's or this process is not root's.
+  // itself. No user, and nothing changes, where all is root's or this process is not root's.
   // kPermissionDenied if root may not do this here.
   static Result<ActingAsOwner> OfMember(const std::string& data_dir);
   // The owner of the folder, or where that is missing, of the nearest one above it.

@@ -96,7 +96,7 @@ class Adoption {
 
  private:
   std::unexpected<Error> NotEtcds() const {
-    return Fail(Code::kDataLoss, layout_.database + " is no database of etcd");
+    return Fail(Code::kDataLoss, layout_.database + " is not an etcd database");
   }
 
   // The exchange was cut off between its two renames.

@@ -30,7 +30,7 @@ Result<void> CheckMeta(std::string_view key, std::string_view value) {
   if (key == mvcc::meta_key::kConfState)
     KV_RETURN_IF_ERROR(server::DecodeConfStateJson(value));
   else if (key == mvcc::meta_key::kStorageVersion && !server::Version::Parse(value).has_value())
-    return Bad("the value is no version");
+    return Bad("the value is not a version");
   return {};
 }
 
@@ -43,21 +43,21 @@ Result<void> CheckLease(std::string_view key, std::string_view value) {
 
 Result<void> CheckCluster(std::string_view key, std::string_view value) {
   if (key == "clusterVersion" && !server::Version::Parse(value).has_value())
-    return Bad("the value is no version");
+    return Bad("the value is not a version");
   if (key == "downgrade") KV_RETURN_IF_ERROR(server::DecodeDowngradeJson(value));
   return {};
 }
 
 Result<void> CheckMember(std::string_view key, std::string_view value) {
   const auto id = server::ParseMemberId(key);
-  if (!id.has_value()) return Bad("the key is no member's id");
+  if (!id.has_value()) return Bad("the key is not a member ID");
   KV_TRY(const server::Member member, server::DecodeMemberJson(value));
   if (member.id != *id) return Bad("it holds member " + server::IdText(member.id));
   return {};
 }
 
 Result<void> CheckRemovedMember(std::string_view key) {
-  if (!server::ParseMemberId(key).has_value()) return Bad("the key is no member's id");
+  if (!server::ParseMemberId(key).has_value()) return Bad("the key is not a member ID");
   return {};
 }
 

@@ -1,6 +1,6 @@
 // Checks the records of a member's database as its start would read them, etcd's or ours: each key
-// and value must be the message that its bucket holds. What a tool has passed here is no reason
-// for a start to end; what it has not is told with the bucket, the key and what is wrong.
+// and value must be the message that its bucket holds. A database that passes here does not make a
+// start fail; an error names the bucket, the key and the fault.
 //
 // Used by one thread at a time. Memory: the users and roles. Errors: kDataLoss.
 #pragma once

@@ -229,7 +229,7 @@ Result<DatabaseKind> KindOfDatabase(const std::string& path) {
 }
 
 Result<std::unique_ptr<DatabaseFile>> OpenDatabaseFile(const std::string& path, Duration timeout) {
-  // Whoever is waited for may leave another kind of file there.
+  // The process that held the lock may have left another kind of file there.
   return WaitForLock(timeout, [&]() -> Result<std::unique_ptr<DatabaseFile>> {
     KV_TRY(const DatabaseKind kind, KindOfDatabase(path));
     return kind == DatabaseKind::kEtcd ? OpenEtcds(path) : OpenOurs(path);

@@ -1,4 +1,4 @@
-// A database as a file, whoever wrote it: a snapshot or a member's `db`, etcd's (bbolt) or ours
+// A database as a file, from any writer: a snapshot or a member's `db`, etcd's (bbolt) or ours
 // (LMDB). Read only: nothing of the file changes, and its content is what etcd would have there.
 //
 // Used by one thread at a time. Errors: kDataLoss for damage, kNotFound, kFailedPrecondition when

@@ -27,7 +27,7 @@ bool IsTemporary(std::string_view name) {
   return name.ends_with(".tmp") || name.ends_with(".broken");
 }
 
-// The log may lie in a folder of its own beside `member`.
+// The log may lie in a separate folder beside `member`.
 bool HoldsTheLog(const Layout& layout, std::string_view name) {
   const auto wal = std::filesystem::path(layout.wal).lexically_normal();
   const auto folder = (std::filesystem::path(layout.root) / name).lexically_normal();

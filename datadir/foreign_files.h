@@ -1,6 +1,6 @@
-// Files in a member's directory that are none of its own: a file system's lost+found, the leavings
-// of a backup or of an NFS server. They are left alone, and told: something may have been mounted
-// or copied into the wrong place.
+// Files in a member's directory that it did not make: a file system's lost+found, the leavings
+// of a backup or of an NFS server. They are left alone and reported: something may have been
+// mounted or copied into the wrong place.
 #pragma once
 
 #include <string>

@@ -73,7 +73,7 @@ Result<bool> IsOurs(FileSystem& fs, const Layout& layout) {
 Result<bool> HasReleaseBegun(FileSystem& fs, const Layout& layout) {
   KV_TRY(const bool there, fs.Exists(layout.Releasing()));
   if (!there) return false;
-  // A file that cannot be read, or is larger, is no mark.
+  // A file that cannot be read, or is larger, is not a mark.
   const auto mark = ReadWholeFile(fs, layout.Releasing(), kFormatLimitBytes);
   return mark.has_value() && *mark == kReleasing;
 }
@@ -121,7 +121,7 @@ Result<MemberLock> MemberLock::Take(FileSystem& fs, const Layout& layout) {
 
 MemberLock::~MemberLock() {
   if (lock_ == nullptr) return;
-  // Before the lock ends: whoever has the next one has it of another file.
+  // Before the lock ends: the next holder locks another file.
   if (!fs_.Exists(layout_.format).value_or(true))
     static_cast<void>(RemoveIfThere(fs_, layout_.lock));
 }
@@ -144,7 +144,7 @@ Result<void> RemoveLeftovers(FileSystem& fs, const Layout& layout) {
   KV_TRY(const bool is_ours, IsOurs(fs, layout));
   KV_TRY(const DatabaseOwner owner, OwnerOfDatabase(fs, layout.database));
   if (owner != (is_ours ? DatabaseOwner::kKvorum : DatabaseOwner::kEtcd)) return {};
-  // It was kvorum's before a move, and of a database that is none any more.
+  // It was kvorum's before a move, and its database no longer exists.
   if (!is_ours) KV_RETURN_IF_ERROR(mvcc::RemoveIndexFile(fs, layout.database));
   KV_RETURN_IF_ERROR(RemoveIfThere(fs, RewriteOf(layout.database)));
   KV_RETURN_IF_ERROR(RemoveUnfinished(fs, layout.Adopted()));

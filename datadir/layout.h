@@ -10,10 +10,11 @@
 //   db.rewrite      a copy of etcd's db in the making, by defrag or migrate
 //   db.releasing    a mark: db.release and db.release.part, if they are there, are a release's own
 //
-// So of `db` and `db.adopt` (or `db.release`) one is whole at each moment, and whoever begins again
-// can tell how far the last attempt came. What an earlier move in the other direction kept stays,
-// until a move is told to drop old databases. The mark is written before the first of a release's
-// files and removed after the last: files of these names without it are somebody else's, and stay.
+// So of `db` and `db.adopt` (or `db.release`) one is whole at each moment, and a new attempt can
+// tell how far the last one came. What an earlier move in the other direction kept stays, until a
+// move is run with the option to drop old databases. The mark is written before the first of a
+// release's files and removed after the last: files of these names without it are somebody else's,
+// and stay.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The progress of long work on files, told step by step: for a bar on a terminal, or a line in a
-// log.
+// The progress of long work on files, reported step by step: for a bar on a terminal, or a line in
+// a log.
 #pragma once
 
 #include <cstdint>

@@ -75,7 +75,7 @@ class Releasing {
  private:
   Result<void> RunLocked(DatabaseOwner owner) {
     if (owner == DatabaseOwner::kUnknown)
-      return Fail(Code::kDataLoss, layout_.database + " is no database of kvorum");
+      return Fail(Code::kDataLoss, layout_.database + " is not a kvorum database");
     if (owner == DatabaseOwner::kKvorum) {
       const Result<void> converted = Convert();
       if (!converted.has_value()) {
@@ -217,7 +217,7 @@ class Releasing {
   FileSystem& fs_;
   const ReleaseOptions& options_;
   const Layout layout_;
-  // Open until another file has its name, so that nobody else opens it in between.
+  // Open until another file has its name, so that no other process opens it in between.
   std::unique_ptr<mvcc::Backend> backend_;
   Released result_;
 };

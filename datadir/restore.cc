@@ -86,7 +86,7 @@ Result<void> MarkLog(FileSystem& fs, const std::string& wal_dir) {
 }
 
 // A folder stays that was made where its owner may not remove it, and is empty then. The mark goes
-// last: whoever is interrupted here finds the folder again.
+// last: a run after an interruption finds the folder again.
 Result<void> ClearLog(FileSystem& fs, const std::string& wal_dir) {
   KV_TRY(const bool is_made, fs.Exists(wal_dir));
   if (!is_made) return {};
@@ -172,8 +172,8 @@ Result<std::string> StorageVersion(bbolt::Reader& snapshot) {
                                              std::string(server::kStorageVersion));
 }
 
-// The alarms of the old ones go with them: nobody would ever end them, and what they tell of, a
-// disk or a copy, is not that of a new member.
+// The alarms of the old ones go with them: no member would ever end them, and the disk or the copy
+// that they report is not that of a new member.
 void ReplaceMembers(mvcc::Snapshot& content, const std::vector<Member>& members,
                     mvcc::WriteBatch& batch, Result<void>& result) {
   for (const Bucket bucket : {Bucket::kMembers, Bucket::kMembersRemoved, Bucket::kAlarm}) {

@@ -41,7 +41,8 @@ class Rewriting {
 
  private:
   static std::unexpected<Error> NotEtcds(std::string_view what) {
-    return Fail(Code::kDataLoss, "the database has " + std::string(what) + ": it is none of etcd");
+    return Fail(Code::kDataLoss,
+                "the database has " + std::string(what) + ": it is not an etcd database");
   }
 
   void TellProgress(std::uint64_t written) const {
@@ -84,8 +85,8 @@ class Rewriting {
   std::uint32_t crc_ = 0;
 };
 
-// Rather than to fill the disk up to the last byte under whoever else writes there. A file system
-// that cannot tell is no limit.
+// Filling the disk up to the last byte would fail other writers. A file system that does not report
+// its free space sets no limit.
 Result<void> CheckRoom(FileSystem& fs, const std::string& path, std::uint64_t needed_bytes) {
   const auto free = fs.FreeSpace(ParentDirectory(path));
   if (!free.has_value() || *free > needed_bytes) return {};

@@ -24,9 +24,9 @@ struct RewriteOptions {
 // The caller holds etcd's lock on the file. kDataLoss for damage, for which all pages are checked
 // first, and for nested buckets, which etcd has none of; kResourceExhausted for a disk without room
 // for a second file of what it holds. The old file
-// is as it was then. Afterwards whoever waited for the lock finds that the old file is no database,
-// unless it has another name (a hard link, or the file behind a symbolic one), which keeps it as it
-// was.
+// is as it was then. A process that waited for the lock then finds that the old file is not a
+// database, unless it has another name (a hard link, or the file behind a symbolic one), which
+// keeps it as it was.
 Result<void> RewriteEtcds(FileSystem& fs, const RewriteOptions& options);
 
 }  // namespace kvorum::datadir

@@ -53,8 +53,8 @@ class Verification {
   void Problem(std::string text) { found_.problems.push_back(std::move(text)); }
   void Lost(std::string text) { found_.lost.push_back(std::move(text)); }
 
-  // A directory of etcd's has no such file, and gets none. Whoever may not open it looks without:
-  // the database's own lock is taken in any case.
+  // A directory of etcd's has no such file, and gets none. A user who may not open it continues
+  // without it: the database's own lock is taken in any case.
   Result<std::unique_ptr<FileLock>> KeepMovesAway() {
     KV_TRY(const bool there, fs_.Exists(layout_.lock));
     if (!there) return nullptr;
@@ -190,8 +190,7 @@ class Verification {
     if (log->torn.has_value()) {
       found_.notes.push_back("the last write to the log, at offset " +
                              std::to_string(log->torn->offset) + " of " + log->torn->file +
-                             ", was cut off: a start removes it, and nobody was told that it "
-                             "is durable");
+                             ", was cut off: a start removes it; it was never acknowledged");
     }
     KV_RETURN_IF_ERROR(ReadSnapshotFiles(*log));
     CheckFits(*log);

@@ -19,7 +19,7 @@ namespace kvorum::dns {
 struct CatalogDirectoryOptions {
   std::string root = "/kvorum";
   sync::Metrics* metrics = nullptr;  // outlives the directory
-  // Something failed and is tried again, or a record is none. Any thread.
+  // Something failed and is tried again, or a record is malformed. Any thread.
   std::function<void(const std::string& text)> on_report = {};
 };
 

@@ -8,7 +8,7 @@ namespace {
 
 using Named = std::pair<std::size_t, std::string_view>;  // its place among its like
 
-// So few that nobody can fill the page with types.
+// A small set, so that clients cannot fill the page with types.
 Named NameOf(std::optional<std::uint16_t> type) {
   if (!type) return {0, "none"};
   switch (*type) {

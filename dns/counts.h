@@ -17,7 +17,7 @@ namespace kvorum::dns {
 
 class Counts {
  public:
-  // Null: nobody reads them. The metrics outlive the counts.
+  // Null: they are not exported. The metrics outlive the counts.
   explicit Counts(sync::Metrics* metrics) : metrics_(metrics) {}
 
   // A question's type, if the packet had a question, and its answer.

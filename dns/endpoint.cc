@@ -21,7 +21,7 @@ bool SetAddress(int family, std::string_view text, Endpoint& endpoint) {
   return true;
 }
 
-// 0: it is none.
+// 0: it is malformed.
 std::uint16_t ParsePort(std::string_view text) {
   std::uint16_t port = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);

@@ -119,7 +119,8 @@ std::size_t MostBytes(const Query& query, Transport transport) {
   return std::clamp<std::size_t>(query.edns->udp_bytes, kLeastUdpBytes, kEdnsBytes);
 }
 
-// Additional addresses go first, since whoever needs them can ask; then answers, which is told.
+// Additional addresses are dropped first, since a client can ask for them; then answers, which sets
+// TC over UDP.
 std::string WriteWithin(std::size_t most_bytes, const Query& query, Reply reply,
                         Transport transport) {
   std::string packet = WriteReply(query, reply);

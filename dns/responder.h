@@ -5,8 +5,8 @@
 //   HEX.addr.kvorum                the address of 4 or 16 bytes that is spelled: the targets of SRV
 //
 // An instance whose value names a host is in SRV answers alone, without its address; one without a
-// port is in A and AAAA alone. A service without a healthy instance exists, and has no data. What
-// is not below kvorum is refused. Services whose names are no single label have no name here.
+// port is in A and AAAA alone. A service without a healthy instance exists, and has no data. Names
+// outside of kvorum are refused. Services whose names are not a single label have no name here.
 //
 // Pure but for the randomness that is passed in, and the counts; for one thread at a time. The
 // directory and the counts outlive it. Cost: O(instances of the service), at most ten encodings of
@@ -29,10 +29,10 @@ namespace kvorum::dns {
 
 enum class Transport : std::uint8_t { kUdp, kTcp };
 
-// Whoever asks over UDP, as far as his packets tell.
+// The sender of a UDP question, as far as its packets identify it.
 struct Asker {
   std::string_view address = {};  // in network order
-  // This machine itself, whose packets nobody else can send: there is nobody to flood.
+  // This machine itself: other machines cannot send such packets, so answers flood no victim.
   bool is_local = true;
   std::uint32_t unix_s = 0;  // now
 };

@@ -1,4 +1,4 @@
-// Answers DNS questions over UDP and TCP on one address, on a thread of its own.
+// Answers DNS questions over UDP and TCP on one address, on its own thread.
 //
 // Bounds: those of ServerLimits, and kMaxQueryBytes (wire.h) a question. Over TCP a connection
 // beyond them is closed at once; over UDP a question beyond them gets no answer, and an answer that

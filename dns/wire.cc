@@ -144,7 +144,8 @@ void PushData(ldns_rr* rr, const Record&, const Srv& srv) {
   Push16(rr, srv.port);
   ldns_rr_push_rdf(rr, Dname(srv.target));
 }
-// Nobody transfers this zone: of the times the last alone means something, that of an absence.
+// This zone is not transferred: only the last of the times, that of a negative answer, has a
+// meaning.
 void PushData(ldns_rr* rr, const Record& record, const Soa& soa) {
   for (const char* label : {"ns", "hostmaster"}) {
     Name name = record.owner;

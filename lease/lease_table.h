@@ -70,7 +70,7 @@ class LeaseTable {
   // Visits the keys in no order, until `visit` returns false. Returns whether it visited all of
   // them.
   static bool VisitKeys(const Lease& lease, const std::function<bool(std::string_view)>& visit);
-  // In no order: the caller sorts them where that delays nobody.
+  // Unordered: the caller sorts them where that delays no request.
   static std::vector<std::string> CopyKeys(const Lease& lease);
 
   std::size_t size() const { return size_; }

@@ -21,7 +21,7 @@ TimePoint After(TimePoint now, std::int64_t seconds, Duration extension) {
   return now + std::chrono::seconds(seconds) + extension;
 }
 
-// Whoever wrote the checkpoint, a lease never has more time than it was granted.
+// A lease never has more time than it was granted, even by a checkpoint of another version.
 std::int64_t TimeOf(const LeaseRecord& record) {
   return record.remaining_s > 0 ? std::min(record.remaining_s, record.ttl_s) : record.ttl_s;
 }

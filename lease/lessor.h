@@ -69,8 +69,8 @@ class Lessor {
 
   // ---- on the primary ----
 
-  // Gives every lease its time to live from now on, plus `extension`: clients had nobody to renew
-  // with while there was no leader.
+  // Gives every lease its time to live from now on, plus `extension`: clients could not renew while
+  // there was no leader.
   void Promote(TimePoint now, Duration extension);
   void Demote();
   bool is_primary() const { return is_primary_; }
@@ -120,8 +120,8 @@ class Lessor {
     LeaseId id = kNoLease;
     friend auto operator<=>(const Listed&, const Listed&) = default;
   };
-  // Adds the leases of one part of the table, in no order: the caller sorts them where that delays
-  // nobody.
+  // Adds the leases of one part of the table, unordered: the caller sorts them where that delays no
+  // request.
   void List(std::size_t part, std::vector<Listed>& listed) const;
 
   // Aborts with the broken invariant. O(n).

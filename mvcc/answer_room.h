@@ -1,7 +1,7 @@
 // Bounds the memory of one request's answer while it is collected: each row takes room, and a row
-// without room is neither collected nor read. So an answer costs no more memory than its limit,
-// whatever it asks for; and an answer that nobody waits for, on all members but the one that was
-// asked and at each replay, costs nothing.
+// without room is neither collected nor read. So an answer to any request costs no more memory than
+// its limit; and an answer without a waiter, on all members but the one that was asked and at each
+// replay, costs nothing.
 //
 // Used by one thread. Writes never depend on it: the room decides what is read, never what is done.
 #pragma once

@@ -41,8 +41,8 @@ inline constexpr std::uint64_t kRecordsBetweenLooks = 1024;
 // When commits become durable.
 enum class CommitSync : std::uint8_t {
   kEachCommit,
-  // By Sync alone, after which it is kEachCommit: for a file that nobody relies on before it is
-  // whole. What a crash leaves of it before that may be damaged.
+  // By Sync alone, after which it is kEachCommit: for a file that is not used before it is whole.
+  // What a crash leaves of it before that may be damaged.
   kByHand,
 };
 
@@ -86,7 +86,7 @@ class Snapshot {
   virtual std::uint64_t CommitNumber() const = 0;
   // True if the backend waits for this snapshot to be released, and commits nothing until it is:
   // long-running holders check it periodically, and give up (kReaderMustEnd). A snapshot that is
-  // taken then is told so no sooner than a new turn begins, so it may be tried again at once.
+  // taken then is asked to end only when a new turn begins, so it may be tried again at once.
   virtual bool MustEnd() const { return false; }
   // The snapshot outlives the task that took it: its holder looks at MustEnd by a timer. Of others
   // a thread has one at a time, since a backend that waits for the first may let no second one in;
@@ -107,8 +107,8 @@ class Snapshot {
 };
 
 // Holds a snapshot briefly: a live reader keeps pages from being reused, so the file grows, and a
-// backend that must grow its map waits for it. Whoever holds one while it waits for a client looks
-// at MustEnd by a timer.
+// backend that must grow its map waits for it. A holder that waits for a client checks MustEnd by a
+// timer.
 class Reader {
  public:
   explicit Reader(Snapshot* snapshot) : snapshot_(snapshot) {}
@@ -187,8 +187,8 @@ class Backend {
 // LMDB trusts the file that it maps: how much of it is looked at before.
 enum class LmdbCheck : std::uint8_t {
   kHeader,  // and the length
-  // Reads every page of the newest state: for whoever makes another file of this one, or tells
-  // whether it is whole. A start notices lost revisions as it builds the index.
+  // Reads every page of the newest state: for making another file of this one, or for checking that
+  // it is whole. A start notices lost revisions as it builds the index.
   kAllPages,
 };
 
@@ -204,9 +204,9 @@ struct LmdbOptions {
   CommitSync sync = CommitSync::kEachCommit;
   LmdbCheck check = LmdbCheck::kHeader;
   bool must_exist = false;  // kNotFound instead of a new database
-  // Opens what is there for its readers alone, and writes nothing, neither to the file nor beside
-  // it: no right to write is needed. Whoever writes to the file is kept out meanwhile, and others
-  // that read it so are not. Everything but the readers and the sizes fails.
+  // Opens an existing file for reading only and writes nothing, neither to the file nor beside it:
+  // no right to write is needed. Writers of the file are kept out meanwhile; others that read it so
+  // are not. Everything but the readers and the sizes fails.
   bool read_only = false;
 };
 

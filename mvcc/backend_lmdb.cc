@@ -62,7 +62,7 @@ Result<void> RemoveUnfinished(const std::string& path) {
 }
 
 // Writes go on while a copy is made, and must not meet a disk that it has filled. A file system
-// that cannot tell is no limit.
+// that does not report its free space sets no limit.
 Result<void> CheckRoomForCopy(const std::string& path, std::uint64_t needed_bytes) {
   constexpr std::uint64_t kSpareBytes = std::uint64_t{16} << 20;
   struct statvfs status;
@@ -120,7 +120,7 @@ class LmdbBackend final : public Backend {
   void CloseRetired();
 
   LmdbOptions options_;
-  // Set by the first failed commit: the state on disk is no longer known.
+  // Set by the first failed commit: the state on disk is then unknown.
   std::optional<Error> failed_;
 
   std::mutex readers_mutex_;  // guards the snapshot pools and which environment is the current one

@@ -58,7 +58,8 @@ Error LmdbDefragmentCopy::TargetError(int code) const {
 Result<void> LmdbDefragmentCopy::Copy() {
   KV_FAILPOINT("defragBeforeCopy");
   KV_FAILPOINT_RETURN("defragdbFail", text) { return Fail(Code::kUnknown, text); }
-  // Whatever is written meanwhile is copied without a pause, so that no writer is faster for ever.
+  // Records that are written meanwhile are copied without a pause, so that no writer stays ahead
+  // for ever.
   KV_TRY(std::uint64_t paced_records, SourceRecords());
   for (int catch_up = 0; catch_up < kMaxCatchUpPieces;) {
     KV_TRY(const Piece piece, CopyPiece());

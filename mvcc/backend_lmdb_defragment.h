@@ -52,7 +52,7 @@ class LmdbDefragmentCopy final : public DefragmentCopy {
   // Copies the rest and syncs; called while nothing is committed. The copy then equals the source.
   Result<void> CatchUp();
   LmdbEnvironment& target() { return *target_; }
-  // Returns the finished copy, which is no longer removed with this object.
+  // Returns the finished copy, which this object then does not remove.
   std::unique_ptr<LmdbEnvironment> TakeTarget() { return std::move(target_); }
 
  private:

@@ -43,7 +43,7 @@ class LmdbFileLock {
  public:
   // Opens an existing file. kNotFound without one, kFailedPrecondition when it is locked already.
   static Result<LmdbFileLock> Open(const std::string& path);
-  // With a lock that others of its kind share, and no exclusive one: for whoever only reads.
+  // With a shared lock instead of an exclusive one: for readers.
   static Result<LmdbFileLock> OpenShared(const std::string& path);
   // Creates an empty file with mode 0600, replacing any file of that name.
   static Result<LmdbFileLock> Create(const std::string& path);
@@ -155,9 +155,9 @@ class LmdbEnvironment {
   bool idle() const { return live_ == 0; }
 
   // Doubles the map (address space), once there is a moment without readers: LMDB takes the old one
-  // away. Those that live are told to end (MustEnd), and while they do, others are admitted: they
-  // may be what one of the first waits for. Then those that came are told, and new ones wait, but
-  // not for long: if one is still there then, it begins anew.
+  // away. Live readers are asked to end (MustEnd), and while they do, others are admitted: one of
+  // the first may wait for them. Then those are asked too, and new ones wait, but not for long: if
+  // one is still there then, it begins anew.
   Result<void> GrowMap();
   // Makes all commits up to now durable and each later one by itself; does nothing if each was.
   Result<void> SyncEachCommitFromNow();

@@ -40,8 +40,8 @@ class LmdbMappedTree {
   struct Search;
 
   void Enter(Search& search, std::uint64_t page) const;
-  // Reads the header of the page that was entered. False, and the search is over, if it is no page
-  // of a tree.
+  // Reads the header of the page that was entered. False, and the search is over, if it is not a
+  // page of a tree.
   bool Begin(Search& search) const;
   // The node, if it lies within the page.
   const char* NodeAt(const Search& search, std::uint32_t place) const;

@@ -42,7 +42,7 @@ inline constexpr std::uint16_t kIntegerKeyFlag = 0x08;
 inline constexpr std::uint16_t kTreeFlags = 0x7f;
 
 inline constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
-inline constexpr std::uint64_t kFirstPage = 2;  // that is no meta page
+inline constexpr std::uint64_t kFirstPage = 2;  // that is not a meta page
 inline constexpr unsigned kMaxDepth = 32;
 inline constexpr std::size_t kNodeHeaderBytes = 8;
 

@@ -20,7 +20,7 @@ class LmdbPages {
   // The path is for the errors' texts and outlives this.
   LmdbPages(int fd, const std::string& path) : fd_(fd), path_(path) {}
 
-  // Takes the file's size; kDataLoss if it is no regular file.
+  // Takes the file's size; kDataLoss if it is not a regular file.
   Result<void> Open();
   void SetLayout(std::uint64_t page_size_bytes, std::uint64_t last_page) {
     page_size_bytes_ = page_size_bytes;

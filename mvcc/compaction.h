@@ -8,7 +8,7 @@
 //   3. backend: once everything up to the revision is durable, batches of records are examined and
 //      those that nothing needs are deleted, one commit per batch, with a pause in between;
 //   4. apply: the mark finishedCompactRev is published, to become durable with the next commit, and
-//      the waiters are told.
+//      the waiters are notified.
 // After a crash a scheduled mark without its finished mark makes Open run it again from step 2;
 // records that are already deleted are not missed.
 //

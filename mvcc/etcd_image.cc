@@ -114,7 +114,7 @@ class ImageWalk {
   KeyGroup group_;  // empty between the steps
 };
 
-// A writer and what it has been given so far.
+// A writer and the records passed to it so far.
 struct Pass {
   Pass(Snapshot& content, const EtcdImageOptions& options, bbolt::Writer used)
       : walk(content, options), writer(std::move(used)) {}

@@ -28,12 +28,12 @@ inline constexpr std::size_t kImageUnitBytes = std::size_t{32} << 10;
 // Prepare reads all keys and the values' sizes, some thousand at a time, since the file's first
 // bytes tell its size; Next then reads everything, through the same reader: a damaged value is
 // found only there. Memory: a chunk, and a few pages for each level of the file's trees.
-// kReaderMustEnd: start over. `owner` is whatever the reader needs alive.
+// kReaderMustEnd: start over. `owner` keeps alive what the reader needs.
 std::unique_ptr<EtcdImage> MakeEtcdImage(Reader reader, std::shared_ptr<const void> owner,
                                          EtcdImageOptions options = {});
 
-// The same as a file, written in one pass: it is none until all of it is written and synced, since
-// its first pages come last. Durable when it returns, but for its name.
+// The same as a file, written in one pass: it is not valid until all of it is written and synced,
+// since its first pages come last. Durable when it returns, but for its name.
 Result<void> WriteEtcdFile(Snapshot& content, const EtcdImageOptions& options, File& file,
                            const std::function<void(std::uint64_t written_bytes)>& on_progress);
 

@@ -3,7 +3,7 @@
 // version, which the caller may know better than the file.
 //
 // The file is believed in nothing: besides what bbolt's reader checks, each record must be one from
-// which a store can start, so that a file that was taken is no reason to end the process later.
+// which a store can start, so that an accepted file cannot end the process later.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct EtcdMeta {
   std::string conf_state;  // JSON
   std::string storage_version;
 };
-// kDataLoss if it is no file of etcd's: it lacks the bucket, or has values that cannot be.
+// kDataLoss if it is not an etcd file: it lacks the bucket, or has values that cannot be.
 Result<EtcdMeta> ReadEtcdMeta(bbolt::Reader& file);
 
 struct EtcdImport {

@@ -96,7 +96,7 @@ class EtcdSink final : public SnapshotSink {
     constexpr std::size_t kMagicAt = bbolt::kHeaderBytes;
     if (waiting_.size() < kMagicAt + sizeof(bbolt::kMagic)) return {};
     if (bbolt::Load<std::uint32_t>(waiting_, kMagicAt) != bbolt::kMagic)
-      return Fail(Code::kDataLoss, "mvcc: it is no snapshot of this server or of etcd");
+      return Fail(Code::kDataLoss, "mvcc: it is not a snapshot of kvorum or etcd");
     if (waiting_.size() < bbolt::kHeaderBytes + bbolt::kMetaBytes) return {};
     KV_TRY(const bbolt::Meta meta, bbolt::DecodeMetaPage(0, waiting_));
     size_bytes_ = meta.high_water > kMaxFileBytes / meta.page_size

@@ -15,12 +15,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kPause{20};
 
-// The size of a file that nobody but this descriptor refers to; 0 for any other.
+// The size of a file that only this descriptor refers to; 0 for any other.
 std::int64_t SizeIfUnreachable(int fd) {
   struct stat file{};
   if (::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || file.st_nlink != 0) return 0;
-  // The kernel grants this lease only if there is no other opening of the file. One that comes
-  // while it is held, by way of /proc, is told by a signal: one that is ignored, instead of SIGIO.
+  // The kernel grants this lease only if there is no other opening of the file. An opening that
+  // comes while it is held, by way of /proc, raises a signal: one that is ignored, instead of
+  // SIGIO.
   ::fcntl(fd, F_SETSIG, SIGURG);
   if (::fcntl(fd, F_SETLEASE, F_WRLCK) != 0) return 0;
   ::fcntl(fd, F_SETLEASE, F_UNLCK);

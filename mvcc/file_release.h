@@ -1,10 +1,10 @@
 // Frees the blocks of large files that have lost their names, piece by piece.
 //
 // The kernel frees such a file in one go when its last descriptor is closed. With gigabytes, the
-// file system's journal and a disk that is told which blocks are free are busy for so long that
+// file system's journal and a disk that gets the list of freed blocks are busy for so long that
 // syncs of other files, such as the log's, wait for 50 to 200 ms (docs/decisions/0046).
 //
-// Used by one thread; has one of its own while there is something to free.
+// Used by one thread; has its own thread while there is something to free.
 #pragma once
 
 #include <condition_variable>
@@ -32,7 +32,7 @@ class FileRelease {
 
  private:
   void Run();
-  // Returns false when it was told to stop.
+  // Returns false when it was stopped.
   bool FreePieces(int fd);
 
   std::mutex mutex_;  // guards what follows

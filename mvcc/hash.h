@@ -1,6 +1,6 @@
 // HashKV: a CRC-32C over the name of the key bucket and then, in revision order, key and value of
-// each record as stored. Equal histories give equal numbers here and in etcd, whatever part of a
-// compaction has reached the disk.
+// each record as stored. Equal histories give equal numbers here and in etcd, no matter how much of
+// a compaction has reached the disk.
 #pragma once
 
 #include <cstdint>

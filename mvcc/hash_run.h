@@ -1,5 +1,5 @@
-// HashKV over the whole history, a piece at a time. Each piece has a view of its own: one that
-// stayed would keep freed pages from being reused, and the file would grow by all that is written
+// HashKV over the whole history, a piece at a time. Each piece has its own view: one that stayed
+// would keep freed pages from being reused, and the file would grow by all that is written
 // meanwhile.
 //
 // A later view reads the same history: between two compactions records are only appended. A

@@ -4,9 +4,9 @@
 // subtracts the records that it deletes.
 //
 // Two numbers make it up. `added` counts what was committed since the store was opened, and grows
-// with each commit. A base stands for everything older; nobody can know it before the backend was
-// read once, and a base belongs to one compacted revision. Base plus added, at one revision and one
-// compaction, is equal on all members whose histories are equal, whatever they have restarted.
+// with each commit. A base stands for everything older; it is unknown before the backend was read
+// once, and a base belongs to one compacted revision. Base plus added, at one revision and one
+// compaction, is equal on all members whose histories are equal, also after restarts.
 //
 // A pass reads the backend in steps and adds up what is there. The first one gives the base, every
 // later one must come to the same sum: otherwise this member's backend has lost or changed a
@@ -14,7 +14,7 @@
 // A compaction, which reads all records up to its revision, makes a pass's steps there, and the
 // pass those beyond, so that a pass ends however often the store is compacted.
 //
-// Threads: Add belongs to the backend executor; Begin to whoever opens the store, or to the apply
+// Threads: Add belongs to the backend executor; Begin to the opener of the store, or to the apply
 // executor while no batch waits to be committed; the compaction's two to the apply executor; passes
 // to one thread at a time; the rest is thread-safe. One mutex, a leaf.
 // Memory: 64 KiB of points.
@@ -72,7 +72,7 @@ class HistorySum {
   };
   // The sums that a compaction makes.
   struct Compacted {
-    std::uint64_t dropped = 0;  // the sum of what it has deleted
+    std::uint64_t dropped = 0;  // the sum of the deleted records
     // The sum of those that it reads for a pass and leaves, less that of what it deletes elsewhere.
     std::uint64_t pass_change = 0;
     void Keep(const Unread& for_pass, const RevisionRecord& record);
@@ -117,7 +117,7 @@ class HistorySum {
     Unread unread;            // by its own steps
     Unread owed;              // by the compaction that deletes
     std::uint64_t added = 0;  // at its revision
-    std::uint64_t sum = 0;    // of what it has read, less what was deleted since
+    std::uint64_t sum = 0;    // of the records read, less those deleted since
   };
 
   void Keep(Point point);

@@ -41,7 +41,7 @@ inline std::string UnfinishedIndexFilePath(const std::string& database_path) {
 }
 
 // Removes the file and what an attempt to write it has left; a missing one is fine. Durable when it
-// returns. For whoever changes or replaces the database.
+// returns. To be called before the database is changed or replaced.
 Result<void> RemoveIndexFile(FileSystem& files, const std::string& database_path);
 
 // The state of a backend that a file belongs to.
@@ -73,7 +73,7 @@ struct Header {
   IndexBinding binding;
 };
 std::string EncodeHeader(const Header& header);
-// kDataLoss for bytes that are no header.
+// kDataLoss for bytes that are not a header.
 Result<Header> DecodeHeader(std::string_view bytes);
 
 std::string EncodeBlockHeader(std::uint64_t offset, std::string_view payload);

@@ -1,5 +1,5 @@
 // Reads a key index from its file (mvcc/index_file.h) and builds it meanwhile: memory for a few
-// blocks beside the index. The bytes may be any: whatever is wrong with them is an error.
+// blocks beside the index. The bytes are not trusted: any fault in them is an error.
 //
 // Blocks its thread. Errors: kDataLoss with what is wrong for a file that is damaged, or of another
 // state of the backend; kNotFound without one.
@@ -31,7 +31,7 @@ struct LoadedIndex {
 Result<LoadedIndex> ReadIndexFile(FileSystem& files, const std::string& database_path,
                                   const IndexBinding& expected);
 
-// Reads all of it, whatever state of a backend it is of.
+// Reads all of it, for any state of a backend.
 Result<IndexBinding> CheckIndexFile(FileSystem& files, const std::string& database_path);
 
 }  // namespace kvorum::mvcc

@@ -1,9 +1,9 @@
 // The life of the saved key index beside a store: read at the start, removed before the first write
 // to the backend, written anew at a clean stop.
 //
-// Whatever goes wrong with the file costs the start the time of reading every record, and is
-// logged. Threads: Load before the executors run; BeforeWrite and Expect belong to the backend
-// executor; NewMark and Save to the apply executor. Save blocks it while the file is written.
+// A failure with the file is logged and costs the start the time of reading every record. Threads:
+// Load before the executors run; BeforeWrite and Expect belong to the backend executor; NewMark and
+// Save to the apply executor. Save blocks it while the file is written.
 #pragma once
 
 #include <cstdint>

@@ -90,7 +90,7 @@ class VersionList {
   // Publishes the state as the version after the current one. `retired` has the objects that the
   // current one still shows and the new one no longer does; it is left empty.
   void Publish(const State& state, std::vector<Retired>& retired);
-  // Frees up to max_objects objects that nobody sees; returns true if it stopped at that limit.
+  // Frees up to max_objects objects that no reader sees; returns true if it stopped at that limit.
   // Examines up to max_looks versions, in turn: one that has readers costs a look and frees
   // nothing.
   bool Collect(std::size_t max_objects, std::size_t max_looks);

@@ -225,7 +225,7 @@ bool IndexCursor::StepSlot() {
 }
 
 // To the near end of the next leaf that may show something at the revision: up as far as needed,
-// and down again where something is left. Every child of a subtree may hide what it has, each for
+// and down again where something is left. Every child of a subtree may hide its keys, each for
 // another reason; then it goes up again.
 bool IndexCursor::StepLeaf(int step) {
   for (int level = 1; level < height_;) {

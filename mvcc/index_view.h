@@ -6,7 +6,7 @@
 //
 // `revision` in every call is a main revision: the state right after that transaction. <= 0, or
 // anything from the newest revision on, means the newest. The store refuses revisions below the
-// compacted one; here they find whatever is still known.
+// compacted one; here they find the revisions that are still known.
 #pragma once
 
 #include <array>
@@ -106,8 +106,8 @@ class IndexView {
     return IndexCursor(root_, height_, range, revision, direction);
   }
 
-  // The number of live keys in the range. At the newest revision O(log n), whatever the range; at
-  // an older one it also walks the nodes that have changed since.
+  // The number of live keys in the range. At the newest revision O(log n) for any range; at an
+  // older one it also walks the nodes that have changed since.
   std::int64_t Count(KeyRange range, std::int64_t revision) const;
 
   // The entries that a walk over the range at the revision looks at, dead ones too; it stops

@@ -117,7 +117,7 @@ class KeyIndex {
     std::uint64_t keys_dropped = 0;
     std::uint64_t revisions_dropped = 0;
   };
-  // Drops, for the next keys from progress.next_key on, revisions that nobody may ask for after a
+  // Drops, for the next keys from progress.next_key on, revisions that cannot be read after a
   // compaction at `revision`: of each key's revisions up to it all but the newest, and that as well
   // if it is a tombstone below `revision`. Examines about max_entries entries or history records;
   // subtrees without anything to drop are skipped. Reads at or above `revision` answer the same

@@ -101,8 +101,7 @@ std::size_t KeyIndexBuilder::Chunk::size() const { return impl_->size; }
 namespace {
 
 // etcdutl's restore with --bump-revision leaves a record without content at the new revision. It
-// has an entry like a key that nobody can ask for, so that compaction keeps the record, as etcd's
-// does.
+// has an entry like a key that cannot be read, so that compaction keeps the record, as etcd's does.
 bool IsBump(const KeyIndexBuilder::Record& record) {
   return record.key.empty() && record.create_revision == 0 && record.version == 0 &&
          !record.tombstone;

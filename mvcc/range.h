@@ -73,7 +73,7 @@ class RowBuffer final : public RowSink {
   std::string_view operator[](std::size_t i) const { return rows_[i]; }
 
  private:
-  // Blocks are strings that never grow past what they reserved, on the heap whatever their size.
+  // Blocks are strings that never grow past what they reserved, on the heap at any size.
   std::string block_;
   std::vector<std::string> full_blocks_;
   std::vector<std::string_view> rows_;
@@ -81,7 +81,7 @@ class RowBuffer final : public RowSink {
 
 // The parts of an answer other than its rows.
 struct RangeSummary {
-  std::int64_t count = 0;     // keys in the range at that revision, whatever limit and filters
+  std::int64_t count = 0;     // keys in the range at that revision, without limit and filters
   bool more = false;          // the limit has cut rows off
   std::int64_t revision = 0;  // the store's (for the header), not the requested one
 };

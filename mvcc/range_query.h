@@ -22,8 +22,8 @@ class RecordSource {
   // The encoded KeyValue put at a revision that the index of the same state names; stays valid
   // while the source lives. kDataLoss if it is missing or damaged.
   virtual Result<std::string_view> Find(Revision revision) = 0;
-  // The same for the first of at most kMostAtOnce: returns for how many, at least one. Whoever
-  // wants only some of them has then read little more than these.
+  // The same for the first of at most kMostAtOnce: returns for how many, at least one. A caller
+  // that wants only some of them has then read little more than these.
   static constexpr std::size_t kMostAtOnce = 16;
   virtual Result<std::size_t> FindFirst(std::span<const Revision> revisions,
                                         std::span<std::string_view> found);

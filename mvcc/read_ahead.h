@@ -2,7 +2,7 @@
 //
 // The kernel's own read-ahead of mapped files reads around every fault, by up to megabytes: with a
 // database larger than memory, a look-up of 100 bytes pushes as much out of the cache as it reads.
-// So that is off for the backend's file, and whoever walks it in order says so.
+// So that is off for the backend's file, and code that walks it in order asks for it.
 //
 // Used by one thread.
 #pragma once

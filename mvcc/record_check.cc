@@ -34,15 +34,15 @@ std::unexpected<Error> NestedBucket(std::string_view bucket, std::string_view ke
 }
 
 std::unexpected<Error> NoDatabase() {
-  return Fail(Code::kDataLoss, "mvcc: it is no database of etcd");
+  return Fail(Code::kDataLoss, "mvcc: it is not an etcd database");
 }
 
 Result<RevisionKey::Decoded> RevisionCheck::Next(std::string_view key, std::string_view value) {
   const auto decoded = RevisionKey::Decode(key);
   if (!decoded.has_value())
-    return BadRecord(BucketName(Bucket::kKey), key, "the key is no revision");
+    return BadRecord(BucketName(Bucket::kKey), key, "the key is not a revision");
   const auto kv = DecodeKeyValue(value);
-  if (!kv.has_value()) return BadRevision(*decoded, "the value is no key-value pair");
+  if (!kv.has_value()) return BadRevision(*decoded, "the value is not a key-value pair");
   const auto checked = KeyIndexBuilder::Check({.key = kv->key,
                                                .revision = decoded->revision,
                                                .create_revision = kv->create_revision,
@@ -64,11 +64,11 @@ Result<void> CheckMetaRecord(std::string_view key, std::string_view value) {
     return BadRecord(BucketName(Bucket::kMeta), key, why);
   };
   if ((key == meta_key::kConsistentIndex || key == meta_key::kTerm) && value.size() != 8)
-    return bad("the value is no number of 8 bytes");
+    return bad("the value is not an 8-byte number");
   if (key == meta_key::kScheduledCompact || key == meta_key::kFinishedCompact) {
     const auto mark = RevisionKey::Decode(value);
     if (!mark.has_value() || mark->tombstone || mark->revision.main < 0)
-      return bad("the value is no revision");
+      return bad("the value is not a revision");
     if (mark->revision.main > kLargestRevision)
       return bad("the revision is larger than any that a cluster comes to");
   }

@@ -22,7 +22,7 @@ std::unexpected<Error> NoDatabase();
 // Checks the bucket `key`, record after record. Used by one thread at a time.
 class RevisionCheck {
  public:
-  // In the order of the file. kDataLoss for a key that is no revision, or one above
+  // In the order of the file. kDataLoss for a key that is not a revision, or one above
   // kLargestRevision, one that does not ascend, or a value that is not the key-value pair of its
   // revision.
   Result<RevisionKey::Decoded> Next(std::string_view key, std::string_view value);

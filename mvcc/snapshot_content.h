@@ -1,5 +1,5 @@
 // A backend's content in the order of the snapshot stream, and its totals: those in the stream's
-// trailer, with which a sink checks what it has built.
+// trailer, with which a sink checks its result.
 #pragma once
 
 #include <cstddef>

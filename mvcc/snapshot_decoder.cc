@@ -84,7 +84,7 @@ Result<void> SnapshotDecoder::TakePart() {
 Result<void> SnapshotDecoder::TakeHeader() {
   const std::string_view told =
       std::string_view(part_bytes_).substr(0, format::kHeaderBytes - sizeof(std::uint32_t));
-  if (!told.starts_with(format::kMagic)) return Refuse("it is no snapshot of this server");
+  if (!told.starts_with(format::kMagic)) return Refuse("it is not a kvorum snapshot");
   crc_ = Crc32c(0, told);
   if (format::LoadNumber<std::uint32_t>(part_bytes_, told.size()) != crc_)
     return Refuse("checksum mismatch");

@@ -1,4 +1,4 @@
-// Decodes the stream of mvcc/snapshot_format.h, whatever pieces it arrives in. Used by one thread
+// Decodes the stream of mvcc/snapshot_format.h, in pieces of any size. Used by one thread
 // at a time. Bytes that no source wrote are kDataLoss, after which every call is refused; nothing
 // of a chunk is passed on before its checksum has matched. Memory: one chunk.
 #pragma once

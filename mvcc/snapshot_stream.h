@@ -56,8 +56,8 @@ class SnapshotSink {
   Result<void> Finish();
 };
 
-// A source of the state that the reader sees, in either format. `owner` is whatever the reader
-// needs alive.
+// A source of the state that the reader sees, in either format. `owner` keeps alive what the reader
+// needs.
 std::unique_ptr<SnapshotSource> MakeSnapshotSource(Reader reader, std::shared_ptr<const void> owner,
                                                    EtcdImageOptions image = {});
 
@@ -69,7 +69,8 @@ struct SnapshotSinkOptions {
   std::string path;  // of the finished file
   // Checks the whole content before it gets its name; an error refuses it. May be empty.
   std::function<Result<void>(Snapshot& content)> check;
-  // Refuses what is no record of a database, instead of passing on what the sender had.
+  // Refuses bytes that are not a database record, instead of passing them on as the sender had
+  // them.
   bool checks_records = false;
 };
 

@@ -282,7 +282,7 @@ void Store::PutCompactMark(std::string_view key, std::int64_t revision) {
 }
 
 Result<void> Store::Compact(std::int64_t revision, std::move_only_function<void()> on_finished) {
-  KV_CHECK(!txn_open_, "a compaction is an entry of its own");
+  KV_CHECK(!txn_open_, "a compaction within an open txn");
   if (revision <= revisions_.compacted()) {
     compactor_.WhenIdle(std::move(on_finished));
     return kErrCompacted.Fail();

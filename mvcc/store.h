@@ -154,10 +154,10 @@ class Store {
     // The size of the file whose pages it pins; may be called even when the source is gone.
     std::function<std::uint64_t()> file_bytes;
   };
-  // `look` examines the content, and says what of it etcd's members are to be told otherwise.
+  // `look` examines the content and returns what an image for etcd members states differently.
   using LookAtSnapshot = std::function<Result<EtcdImageOptions>(Snapshot& content)>;
   Result<DurableSnapshot> OpenSnapshot(const LookAtSnapshot& look = nullptr) const;
-  // For the metrics, told by whoever has sent one.
+  // For the metrics; called by the sender of a snapshot.
   void SnapshotTook(Duration took) { counters_.snapshot.Observe(took); }
 
   // Calls `done` on the backend executor once everything published before is durable.

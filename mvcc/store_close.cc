@@ -1,4 +1,4 @@
-// The saved key index of a store: what it is bound to, reading it, and writing it at the end.
+// The saved key index of a store: its binding, reading it, and writing it at the end.
 //
 // Store::Close: on the apply executor the file's mark joins the last batch; on the backend executor
 // all is committed, and the state that the backend is in now is read from it; on the apply

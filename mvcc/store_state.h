@@ -12,7 +12,7 @@ namespace kvorum::mvcc {
 
 // Shared by the store, by read views, and by work that began on it. Its destruction frees an index
 // and closes a file, which a reader's thread should not do, so the store keeps a replaced state
-// until nobody else has it.
+// until it is the last owner.
 struct StoreState {
   StoreState(std::unique_ptr<Backend> opened, const WriteBuffer::Options& options)
       : backend(std::move(opened)), buffer(options) {}

@@ -151,7 +151,7 @@ Result<RangeSummary> WriteTxn::ReadForAnswer(const RangeRequest& request, RowBuf
 }
 
 Result<TxnResult> WriteTxn::ExecuteTxn(const TxnRequest& request) {
-  KV_CHECK(changes_ == 0, "a txn is a log entry of its own");
+  KV_CHECK(changes_ == 0, "a whole txn within an open one");
   KV_TRY(const TxnPlan plan, TxnPlan::Make(Scope(), request, store_.options_.leases));
   return MustHave(RunTxn(*this, request, plan));
 }

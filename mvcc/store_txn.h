@@ -4,7 +4,7 @@
 // from Store::Publish on. Errors are refusals: nothing was written. A request that passed its
 // checks cannot fail while it is applied; a record that is damaged on disk stops the process, since
 // the other replicas go on without us. Rows for the answer alone (ranges, previous values) are read
-// as long as the answer's room is open: past it, and if nobody waits, everything is checked,
+// as long as the answer's room is open: past it, and without a waiter, everything is checked,
 // written and refused as if they had been read, but rows, counts and previous values are missing.
 #pragma once
 

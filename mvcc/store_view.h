@@ -48,8 +48,8 @@ class ReadView final : private RecordSource {
 
   // Gives the rows to the sink in the order of the answer. A plain range (key order, no filters)
   // streams: O(log n) for the count, then one look-up per row, some rows together, no allocation; a
-  // descending page by key as well. Other orders collect the range's rows first (72 bytes each, of
-  // which the sink is told; values stay in place). count_only and keys_only never touch the
+  // descending page by key as well. Other orders collect the range's rows first (72 bytes each,
+  // which are reported to the sink; values stay in place). count_only and keys_only never touch the
   // records, unless to sort by value. CheckRange refuses unknown enum values, not this.
   Result<RangeSummary> Range(const RangeRequest& request, RowSink& sink);
   Result<RangeResult> Range(const RangeRequest& request);

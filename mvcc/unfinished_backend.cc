@@ -44,7 +44,7 @@ Result<bool> UnfinishedBackend::FinishPart(const snapshot_format::Totals& told) 
   KV_RETURN_IF_ERROR(files_.Rename(path_, options_.path));
   finished_ = true;
   KV_FAILPOINT("snapDBRenameBeforeDirSync");
-  // The log notes the snapshot once this is told: its name must be durable before that.
+  // The log notes the snapshot once this returns: its name must be durable before that.
   KV_FAILPOINT_RETURN("snapDBDirSyncError", text) { return Fail(Code::kUnknown, text); }
   KV_RETURN_IF_ERROR(files_.SyncDirectory(ParentDirectory(options_.path)));
   return true;

@@ -104,7 +104,7 @@ bool AddNested(Writes& writes, Writes success, Writes failure) {
 }
 
 // The writes of a list of operations; nothing if two of them change the same key. Deletes of this
-// level come first whatever their position, then nested txns in order, then the puts of this level.
+// level come first in any position, then nested txns in order, then the puts of this level.
 std::optional<Writes> CollectWrites(const std::vector<RequestOp>& ops) {
   Writes writes;
   for (const RequestOp& op : ops) {

@@ -77,7 +77,7 @@ class WriteBuffer {
   // A record appended since the last Publish (older ones are in a View); valid until the next.
   const RevisionRecord* FindStaged(Revision revision) const;
   // A view of the records appended since the last Publish, and maybe of some older ones. Taken
-  // before Publish it keeps these records whatever becomes durable meanwhile. One allocation.
+  // before Publish it keeps these records even if some become durable meanwhile. One allocation.
   View StagedView() const;
   // Makes everything appended, put and removed since the last call visible to readers and ready for
   // the committer, as one atomic unit. `consistent_index` is opaque here; the caller has put it

@@ -290,7 +290,7 @@ struct Nested : Field<number, member> {
     row.nested = &table;
   });
 };
-// The only field of a message that is no struct of its own, but this field's value.
+// The only field of a message that has no separate struct and is this field's value.
 template <std::uint32_t number, class Value>
 struct Only {
   using Owner = Value;
@@ -301,7 +301,7 @@ struct Only {
       .get = [](const void* message, std::size_t i) { return i == 0 ? message : nullptr; },
       .place = [](void* message) { return message; }};
 };
-// A message that is handed through as its bytes, which nobody looks at here.
+// A message that is passed through as bytes, without being decoded here.
 template <std::uint32_t number, auto member>
 struct Encoded : Field<number, member> {
   static constexpr Row kRow = fields::Changed(fields::RowOf<number, member>(),

@@ -3,7 +3,7 @@
 //
 // Threading: plain values. Ownership: a decoded Entry, Snapshot or Message holds slices of the
 // bytes it was decoded from, and so keeps that whole block alive. Errors: decoders return an Error
-// of code kDataLoss and never crash, whatever the bytes are; unknown fields are skipped, and zero
+// of code kDataLoss and never crash on any bytes; unknown fields are skipped, and zero
 // fields may be written or left out (versions differ).
 #pragma once
 

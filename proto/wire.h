@@ -8,7 +8,7 @@
 // functions.
 //
 // The writers leave zero and empty fields out (as in proto3, which proto2 readers accept too); the
-// Write functions below them write whatever they are given.
+// Write functions below them write every value that they are given.
 //
 //   wire::Reader reader(bytes);
 //   while (reader.Next()) {

@@ -118,7 +118,7 @@ Result<ConfState> CheckConfState(ConfState conf) {
     return Refuse("a member is both voter and learner");
   }
   if (!std::ranges::includes(conf.voters_outgoing, conf.learners_next))
-    return Refuse("a coming learner is no outgoing voter");
+    return Refuse("a member of learners_next is not an outgoing voter");
   if (conf.voters.empty() && !conf.voters_outgoing.empty())
     return Refuse("a joint configuration without incoming voters");
   if (conf.auto_leave && !IsJoint(conf))

@@ -170,7 +170,7 @@ void Node::HandlePreVoteResponse(const Message& message) {
 
 void Node::TickFollower() {
   if (!timers_.TickFollower()) return;
-  MaybeMakeGood();  // it may be alone, now that it hears nobody
+  MaybeMakeGood();  // it may be alone, now that it hears no other member
   if (IsPromotable()) {
     timers_.RestartElection();
     Campaign();

@@ -27,8 +27,8 @@ Result<void> Node::HandleAppend(const Message& message) {
     RecordEvent(EventType::kAppendRefused, message.from, message.index);
     return {};
   }
-  // The leader sends nothing below what it believes this member to have. So it no longer counts on
-  // what was lost, but may have committed by it what it has told here.
+  // The leader sends nothing below what it believes this member to have. So it no longer relies on
+  // what was lost, but may have committed by it the index that it has sent here.
   lost_data_.HeardCommit(term_, message.commit);
   // Skip entries that we have; an entry of another term and all after it were never committed
   // (paper, 5.3).
@@ -57,7 +57,7 @@ Result<void> Node::HandleAppend(const Message& message) {
   const Index committed = log_.committed();
   log_.CommitTo(std::min(message.commit, last_new));
   MaybeMakeGood();
-  // A message that only brings a commit index needs no answer if the leader was told before that we
+  // A message that only brings a commit index needs no answer if the leader already knows that we
   // have all entries up to there. If that answer was lost, the leader's next probe brings no news,
   // and is answered.
   if (message.entries.empty() && log_.committed() > committed && last_new <= acknowledged_)
@@ -94,7 +94,7 @@ void Node::HandleHeartbeat(const Message& message) {
     // a refusal brings an append, which tells.
     RefuseHeartbeat(message.from, message.commit);
   } else if (lost_data_.WaitsForAppend(term_)) {
-    // The loss was found when the leader had filled this member already and nobody writes.
+    // The loss was found after the leader had already filled this member, and there are no writes.
     RefuseHeartbeat(message.from, log_.last_index());
   }
   log_.CommitTo(std::min(message.commit, KnownToMatch()));
@@ -160,9 +160,9 @@ void Node::LoseData() {
   FindLostData(kNone, 1);
 }
 
-// An only voter is nobody's to catch up with. A member that begins again is for a moment the only
-// one that it knows of: while entries are left to apply, and until its leader has sent those that
-// add the others.
+// A single voter has no other member to catch up with. A member that begins again is for a moment
+// the only one that it knows of: while entries are left to apply, and until its leader has sent
+// those that add the others.
 bool Node::IsAlone() const {
   return tracker_.IsOnlyVoter(config_.id) && log_.applied() == log_.last_index() &&
          (leader_ == kNone || leader_ == config_.id);
@@ -170,7 +170,7 @@ bool Node::IsAlone() const {
 
 void Node::MaybeMakeGood() {
   if (!lost_data_.stands() || !IsVoteOnDisk()) return;
-  // A member that knows of entries that it lacks is not alone: another one told it of them.
+  // A member that knows of entries that it lacks is not alone: it heard of them from another one.
   const bool is_good =
       lost_data_.IsMadeGood(log_, term_) || (IsAlone() && lost_data_.IsReachedBy(log_));
   if (!is_good) return;

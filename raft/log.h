@@ -8,7 +8,7 @@
 //   applying <= persisted <= given <= last
 // where `given` are the entries that went out in a Ready to be written, `persisted` those that are
 // on disk, and `applying` those that went out to be applied: only entries that are both durable
-// here and committed, so that a state machine is never ahead of its own log.
+// here and committed, so that a state machine is never ahead of the local log.
 #pragma once
 
 #include <algorithm>

@@ -48,7 +48,8 @@ Result<void> CheckSnapshot(const Message& message) {
   const SnapshotMetadata& metadata = message.snapshot->metadata;
   if (metadata.term > message.term || metadata.index.value() > kMaxNumber)
     return BadMessage(message, "a snapshot that cannot be");
-  if (metadata.conf_state.voters.empty()) return BadMessage(message, "nobody votes in it");
+  if (metadata.conf_state.voters.empty())
+    return BadMessage(message, "its configuration has no voters");
   KV_RETURN_IF_ERROR(CheckConfState(metadata.conf_state));
   return {};
 }

@@ -24,7 +24,7 @@ struct Receiver {
 // An Error gives the reason for refusing the message.
 Result<void> CheckMessage(const Message& message, const Receiver& receiver);
 
-// Requests that members forward to the leader, whoever that is: they may carry no term.
+// Requests that members forward to the current leader: they may carry no term.
 bool IsRequestToLeader(MessageType type);
 
 // True if one of the entries changes the configuration in a way that not every driver can apply.

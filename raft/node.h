@@ -58,7 +58,7 @@ enum class Dropped : std::uint8_t {
 
 std::string_view Name(Dropped dropped);  // as in "no leader"
 
-// The error that a client gets for a dropped proposal, whatever the reason.
+// The error that a client gets for a dropped proposal, for any reason.
 Error ProposalDropped();
 
 struct ProposeResult {

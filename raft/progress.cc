@@ -121,7 +121,7 @@ bool Progress::IsMadeGood() {
 }
 
 void Progress::CheckInvariants() const {
-  KV_CHECK(match < next, "a follower is sent what it has");
+  KV_CHECK(match < next, "a follower is sent entries that it has");
   KV_CHECK(state == ProgressState::kReplicate || inflights.size() == 0,
            "messages in flight outside of replication");
   KV_CHECK((state == ProgressState::kSnapshot) == (pending_snapshot != 0),

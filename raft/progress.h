@@ -56,9 +56,9 @@ struct Progress {
                                // one
   std::uint64_t heard_at = 0;  // the time when it was last heard from, in the leader's ticks
   bool is_probe_sent = false;  // in kProbe: an App is in flight
-  bool is_fetching = false;    // what it is sent next is being read from storage
+  bool is_fetching = false;    // its next entries are being read from storage
   bool wants_append = false;   // to be sent an App even without entries, to learn its last entry
-  // Nonzero after it has lost what it had acknowledged: up to this index, it does not count for
+  // Nonzero after it has lost acknowledged entries: up to this index, it does not count for
   // reads.
   Index lost = 0;
   int doubts = 0;                // refusals of entries that it had acknowledged, in a row
@@ -79,7 +79,7 @@ struct Progress {
   bool Doubt(std::uint64_t now);
   // Nothing counts that it has acknowledged so far. It may agree with us up to `hint`.
   void LoseData(Index hint);
-  // Returns true if it has again what it had lost, as of now.
+  // Returns true once it has recovered all that it had lost.
   bool IsMadeGood();
 
   void CheckInvariants() const;

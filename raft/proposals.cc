@@ -37,9 +37,9 @@ void Node::ForwardProposals(std::span<SharedBytes> batch) {
 
 ProposeResult Node::ProposeConfChange(EntryType type, SharedBytes data) {
   const Result<ConfChangeV2> change = DecodeConfChangeEntry(type, data);
-  KV_CHECK(change.has_value(), "proposed a configuration change that is none");
+  KV_CHECK(change.has_value(), "a proposed configuration change does not decode");
   KV_CHECK(type == EntryType::kConfChange || config_.takes_conf_change_v2,
-           "proposed a configuration change that nobody here could apply");
+           "a proposed configuration change is of a kind that is not supported");
   if (role_ == Role::kLeader) {
     if (const Dropped why = WhyNotPropose(); why != Dropped::kNot) return {.dropped = why};
     if (!MayChangeConf(*change)) return {.dropped = Dropped::kConfChangePending};
@@ -64,7 +64,7 @@ Dropped Node::WhyNotPropose() const {
 }
 
 bool Node::HasRoomFor(std::size_t size_bytes) const {
-  // A single entry may always go, whatever its size; an empty one costs nothing.
+  // A single entry of any size may always go; an empty one costs nothing.
   const auto fits = [&](std::size_t waiting_size_bytes, std::size_t max_size_bytes) {
     return waiting_size_bytes == 0 || waiting_size_bytes + size_bytes <= max_size_bytes;
   };

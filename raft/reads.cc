@@ -51,7 +51,7 @@ void Node::AnswerRead(const PendingRead& read) {
 }
 
 // A leader has every committed entry, but knows which are committed only when it has committed one
-// of its own term.
+// of its term.
 bool Node::HasCommittedInTerm() const { return log_.TermAt(log_.committed()) == term_; }
 
 void Node::ReleasePostponedReads() {

@@ -14,8 +14,8 @@ void Node::MaybeCommit() {
   const bool is_first_of_term = !HasCommittedInTerm();
   log_.CommitTo(index);
   if (is_first_of_term) ReleasePostponedReads();
-  // The successor is told as soon as the removal is certain, while the members that apply it still
-  // listen to this leader.
+  // The successor gets its order as soon as the removal is certain, while the members that apply it
+  // still listen to this leader.
   if (pending_change_.IsLeavingCertain(index) && !transfer_.is_under_way()) TransferToSuccessor();
 }
 

@@ -65,17 +65,18 @@ VoteResult Tracker::CountVotes() const {
 
 void Tracker::CheckInvariants() const {
   const std::set<MemberId> members = MembersOf(conf_state_);
-  KV_CHECK(members.size() == progress_.size(), "progress of others than the members");
+  KV_CHECK(members.size() == progress_.size(), "the progress table does not match the members");
   for (const auto& [id, progress] : progress_) {
-    KV_CHECK(members.contains(id), "progress of one who is no member");
+    KV_CHECK(members.contains(id), "progress of a node that is not a member");
     progress.CheckInvariants();
   }
-  KV_CHECK(conf_state_.learners_next.empty() || IsJoint(), "coming learners without a joint state");
+  KV_CHECK(conf_state_.learners_next.empty() || IsJoint(),
+           "learners_next outside of a joint configuration");
   for (const MemberId id : conf_state_.learners)
     KV_CHECK(!IsVoter(id), "a learner that is a voter");
   for (const MemberId id : conf_state_.learners_next) {
     KV_CHECK(std::ranges::binary_search(conf_state_.voters_outgoing, id),
-             "a coming learner that is no outgoing voter");
+             "a member of learners_next is not an outgoing voter");
   }
 }
 

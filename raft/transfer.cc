@@ -68,9 +68,9 @@ void Node::AbortTransfer() {
   if (transfer_.is_under_way()) RecordEvent(EventType::kTransferAborted, transfer_.End());
 }
 
-// The leader has lost its vote: it takes no proposals, and soon nobody hears from it. Its messages
-// about the log are still true. Its successor campaigns at once if it gets the order to do so;
-// otherwise some member does without waiting for an election time-out.
+// The leader has lost its vote: it takes no proposals, and soon no member hears from it. Its
+// messages about the log are still true. Its successor campaigns at once if it gets the order to do
+// so; otherwise some member does without waiting for an election time-out.
 void Node::LeaderDeparts() {
   departed_leader_ = std::exchange(leader_, kNone);
   RecordEvent(EventType::kLeaderDeparted, departed_leader_);

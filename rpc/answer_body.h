@@ -1,7 +1,7 @@
 // The messages of a call's answer on their way to the client, one at a time: its prefix, then
 // slices that go out as flow control allows. An HTTP body takes the same way.
 //
-// Belongs to the loop's thread, except unsent_bytes(). No allocation of its own.
+// Belongs to the loop's thread, except unsent_bytes(). Allocates nothing itself.
 // Invariants: unsent_bytes() is what is left of the prefix and the slices; it is 0 when nothing
 // passes.
 #pragma once

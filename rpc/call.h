@@ -94,7 +94,7 @@ class Call final : public CallContext,
 
   void Push();
   void DeliverLarge();
-  // Drops a large answer that nobody waits for any more.
+  // Drops a large answer whose caller is gone.
   void DropLarge();
   void DeliverOperations();
   void CarryOut(StreamOperations::Batch& operations);

@@ -44,7 +44,7 @@ struct Caller {
   std::uint64_t counted_in = 0;
   std::uint64_t counted_revision = 0;
   // True with a token or a certificate, whose name may be empty: a user that does not exist. False:
-  // nobody in particular.
+  // no particular user.
   bool is_identified = false;
   bool token_refused = false;  // its token is not a valid one here
   bool token_void = false;     // nor can it be for a member that knows more
@@ -89,7 +89,7 @@ class CallContext {
     metadata_.ForEach(std::forward<Visitor>(visitor));
   }
 
-  // True once nobody waits for the answer: the client reset the stream or left (Canceled "context
+  // True once the answer has no waiter: the client reset the stream or left (Canceled "context
   // canceled"), the deadline passed (DeadlineExceeded "context deadline exceeded"), or the server
   // is shutting down (Unavailable). The call is then answered already; a later answer is dropped.
   bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
@@ -157,7 +157,7 @@ class CallContext {
   void Done();
 
  protected:
-  // The builder may take it for short pieces of work of its own.
+  // The builder may take it for its short pieces of work.
   std::mutex& mutex() { return mutex_; }
 
  private:

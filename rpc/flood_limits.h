@@ -1,8 +1,8 @@
 // Bounds what a client may do often that costs it next to nothing: pings, and streams that are
 // reset by it before they were answered, or for its fault.
 //
-// Used by one thread. Pure: told what happened and when, it says whether that still is allowed; a
-// client that was refused is to be hung up on.
+// Used by one thread. Pure: given an event and its time, it says whether the event is still
+// allowed; a client that was refused is to be hung up on.
 #pragma once
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 // Finds the heads of HTTP/2 frames in a client's bytes, in any portions, for frames that nghttp2
-// ignores silently. A few nanoseconds per frame, whatever its size; no allocation. Copied to go
+// ignores silently. A few nanoseconds per frame of any size; no allocation. Copied to go
 // over the same bytes again.
 #pragma once
 

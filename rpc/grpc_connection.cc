@@ -41,7 +41,7 @@ int HexDigit(char c) {
   return -1;
 }
 
-// The text of a grpc-message; an escape that is none stays as it is.
+// The text of a grpc-message; a malformed escape stays as it is.
 std::string PercentDecode(std::string_view text) {
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -119,7 +119,7 @@ struct GrpcConnection::Callbacks {
       }
       bytes.remove_prefix(*used);
       if (!exchange->reader.complete()) continue;
-      // Nobody takes a unary call's before its end.
+      // A unary call's are taken only at its end.
       if (!exchange->stays_open && !exchange->messages.empty()) {
         exchange->fault = Error{Code::kInternal, "a unary call with more than one answer"};
         return 0;

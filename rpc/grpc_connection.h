@@ -3,7 +3,7 @@
 //
 // Used by one thread. While a call is in progress the server is pinged when it is silent. Errors:
 // the status that the server gave; kDeadlineExceeded; kUnavailable if the connection broke, which
-// says nothing about whether the server has done what it was asked. is_usable() is false from then
+// says nothing about whether the server has executed the request. is_usable() is false from then
 // on. An answer is at most `max_message_bytes`.
 #pragma once
 

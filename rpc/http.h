@@ -106,10 +106,10 @@ class HttpReply {
   HttpReply(HttpReply&&) noexcept = default;
   HttpReply& operator=(HttpReply&& other) noexcept;
   ~HttpReply();
-  // For the answer, whatever it will be.
+  // For any kind of answer.
   void AddHeaders(std::vector<HttpHeader> headers);
   void Send(HttpResponse response);
-  // Instead of Send, on the connection's loop: the body follows. Null: nobody waits for it.
+  // Instead of Send, on the connection's loop: the body follows. Null: the answer has no waiter.
   std::shared_ptr<HttpBody> Begin(HttpResponse head);
   // Instead of Send, on the connection's loop: it speaks WebSocket from here on.
   std::optional<HttpUpgrade> Upgrade(HttpResponse head);

@@ -1,5 +1,5 @@
-// Parses HTTP/1.1 messages as they arrive: the head, then the body piece by piece, whatever its
-// framing (length, chunks, until the connection ends). The only code that knows Beast.
+// Parses HTTP/1.1 messages as they arrive: the head, then the body piece by piece, in any framing
+// (length, chunks, until the connection ends). The only code that knows Beast.
 //
 // Used by one thread at a time. A malformed message, one whose head is too large, or one with an
 // unknown encoding is an error (kInvalidArgument, kResourceExhausted, kUnimplemented), after which

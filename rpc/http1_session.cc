@@ -298,7 +298,7 @@ void Http1Session::EndOpenBody() {
 
 std::optional<HttpUpgrade> Http1Session::Upgrade(const HttpResponse& head) {
   answer_.reset();
-  // Frames before the answer to the handshake are none.
+  // Bytes before the answer to the handshake are not frames.
   if (!input_.empty()) {
     closing_ = true;
     host_.WantFlush();

@@ -1,7 +1,7 @@
 // Rules of HTTP/2 (RFC 9113, section 8) for a request's fields beyond their single bytes. A request
 // that breaks one is malformed and never served. Pure functions.
 //
-// The rules are no stricter than the RFC, so that every conforming client is served: any scheme of
+// The rules are not stricter than the RFC, so that every conforming client is served: any scheme of
 // RFC 3986's form, also "http" under TLS; no authority; an authority that is not a host, as etcd's
 // own clients send.
 #pragma once

@@ -17,7 +17,7 @@ constexpr Duration kDrainRoundTrip = std::chrono::seconds(1);
 // The bound of frames waiting for a client that does not read, mostly refusals of its requests:
 // past it its next requests are left in the socket.
 constexpr std::size_t kMaxQueuedFrames = 1024;
-// A call that was open for so long was no request to be reset at once.
+// A call that was open for so long was not made only to be reset at once.
 constexpr Duration kLastingCall = std::chrono::seconds(1);
 constexpr std::array<std::uint8_t, 8> kDrainPing{'k', 'v', 'o', 'r', 'u', 'm', 'G', 'A'};
 
@@ -60,8 +60,8 @@ void Http2Session::StartSession() {
       {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, options.max_header_list_bytes},
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, options.max_concurrent_streams},
   }};
-  // Without a limit no limit is announced, as in grpc-go. One beyond all stream ids is none, and to
-  // clients that read it into a signed number it would be nonsense.
+  // Without a limit no limit is announced, as in grpc-go. One beyond all stream ids does not limit
+  // anything, and to clients that read it into a signed number it would be nonsense.
   const std::size_t count =
       options.max_concurrent_streams > INT32_MAX ? settings.size() - 1 : settings.size();
   KV_CHECK(nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings.data(), count) == 0,

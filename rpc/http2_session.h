@@ -85,7 +85,7 @@ class Http2Session final : public Session {
   enum class Phase : std::uint8_t {
     kNew,  // before the client's SETTINGS
     kServing,
-    kDraining,  // the client was told to open no more streams
+    kDraining,  // the client got GOAWAY: it opens no more streams
     kLast,      // the final GOAWAY names the last one
   };
   // The ways in which a connection ends, in the order in which they may follow each other.
@@ -130,7 +130,8 @@ class Http2Session final : public Session {
 
   // From the answer to the client. Decide ends the call for its handler.
   void Decide(Call& call, Error status);
-  // Like Decide, for a call that ends differently from what its handler says: the handler is told.
+  // Like Decide, for a call that ends differently from what its handler says: the handler is
+  // notified.
   void Cancel(Call& call, Error reason);
   void RunEndHook(Call& call);
   // Ends the stream of an answer in the middle of its message.
@@ -140,7 +141,7 @@ class Http2Session final : public Session {
   // Answers before routing, with a separate HTTP status.
   void Refuse(Call& call, Error status, std::string_view http_status);
   // Resets the stream of a request that is not HTTP/2; its handler, if it was called already, is
-  // told that the call is over.
+  // notified that the call is over.
   void RefuseStream(Call& call, std::uint32_t error_code);
   void Reset(Call& call, std::uint32_t error_code);
   // One message: `first`, then `rest`, then what is still to come.

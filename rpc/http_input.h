@@ -16,7 +16,7 @@ class HttpInput {
   using Arrived = std::move_only_function<void(Result<std::string>)>;
 
   virtual ~HttpInput() = default;
-  // One Read may be outstanding. `arrived` runs in a later wake-up. What nobody reads stays in the
+  // One Read may be outstanding. `arrived` runs in a later wake-up. Unread bytes stay in the
   // socket, but for a bounded part.
   virtual void Read(Arrived arrived) = 0;
 };

@@ -1,6 +1,6 @@
 // Finds frames on streams that are over, which nghttp2 ignores silently: the peer must learn of
 // such DATA (RFC 9113, section 5.1), and such HEADERS are an error of the connection. After a reset
-// of ours DATA is excused for as long as it may have been on its way; then it is told of again.
+// of ours DATA is excused for as long as it may have been on its way; then it is reported again.
 //
 // Used by one thread. Input goes through Begin, then through nghttp2, which reports the DATA frames
 // that it takes (OnData), then, if it took fewer than came, through VisitLate. `is_open` says

@@ -11,7 +11,7 @@ namespace kvorum::rpc {
 enum class Traffic : std::uint8_t {
   kGrpcAndHttp,
   kGrpc,  // requests of any other kind are refused as by a server that knows nothing else
-  kHttp,  // gRPC's requests are no different from others; in plain text there is only HTTP/1.1
+  kHttp,  // gRPC's requests are treated like others; in plain text there is only HTTP/1.1
 };
 
 enum class PortUse : std::uint8_t {

@@ -8,8 +8,8 @@ namespace kvorum::rpc {
 
 class CallContext;
 
-// "127.0.0.1:2379", "[::1]:2379", the path of a unix socket. Empty for a call that came over no
-// connection of its own. Ask on the call's loop.
+// "127.0.0.1:2379", "[::1]:2379", the path of a unix socket. Empty for a call that did not come
+// over a connection. Ask on the call's loop.
 std::string LocalAddressOf(const CallContext& call);
 
 }  // namespace kvorum::rpc

@@ -64,7 +64,7 @@ class Loop final : public Executor {
   static Loop* Current();
   std::uint32_t index() const { return index_; }
 
-  // Adds a hook that runs once per wake-up, as told above, in the order of addition. Add hooks
+  // Adds a hook that runs once per wake-up, as described above, in the order of addition. Add hooks
   // before Start.
   void AddBatchHook(std::move_only_function<void()> hook) { hooks_.push_back(std::move(hook)); }
   // The time of this wake-up; one clock read serves all of it.

@@ -1,7 +1,7 @@
 // Cuts length-prefixed gRPC messages out of a stream of bytes that arrives in any portions.
 //
 // Used by one thread. Holds at most one message; its memory never exceeds twice the bytes that have
-// arrived (plus 64 KiB), whatever length the prefix claims. One copy and one allocation per
+// arrived (plus 64 KiB), for any length that the prefix claims. One copy and one allocation per
 // message.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The HttpInput of a connection that serves one request at a time: keeps the bytes that nobody has
-// read yet. Its session stops taking input while it is full, and so bounds it.
+// The HttpInput of a connection that serves one request at a time: keeps the bytes that are still
+// unread. Its session stops taking input while it is full, and so bounds it.
 //
 // Belongs to the connection's loop.
 #pragma once

@@ -1,6 +1,6 @@
-// The server: gRPC over HTTP/2 and HTTP/1.1 on one port, told apart by ALPN under TLS and otherwise
-// by the first bytes. A port serves plain text, TLS, or both, and on request only one of the two
-// protocols.
+// The server: gRPC over HTTP/2 and HTTP/1.1 on one port, distinguished by ALPN under TLS and
+// otherwise by the first bytes. A port serves plain text, TLS, or both, and on request only one of
+// the two protocols.
 //
 // Create it, Listen, add batch hooks to its loops, Start. Shutdown and the destructor end it;
 // answers that other threads give afterwards are dropped. Public functions are called by one owner

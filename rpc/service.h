@@ -99,7 +99,7 @@ class ServerStream {
   // Requests the next message; one Read may be outstanding. The client's flow-control window is
   // given back only for messages that were read, so a stream's memory is bounded by its window. A
   // message that breaks the protocol (too large, bad compression) finishes the stream with that
-  // error before the callback runs with it. One that cannot be a message (JSON that is none) leaves
+  // error before the callback runs with it. One that cannot be a message (malformed JSON) leaves
   // the stream to its handler: the callback runs with the error, and the handler finishes with it.
   virtual void Read(ReadCallback callback) = 0;
 

@@ -44,7 +44,7 @@ class SessionMemory {
   void* TakeZeroed(std::size_t count, std::size_t each_bytes);
   // Null stays null, and the block as it was, when there is no memory.
   void* Resize(void* block, std::size_t size_bytes);
-  // Null is no block.
+  // Null: there is no block.
   void Give(void* block);
 
  private:

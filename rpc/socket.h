@@ -112,8 +112,8 @@ class ListenSocket {
  public:
   static Result<ListenSocket> Tcp(const std::string& host, std::uint16_t port,
                                   PortUse use = PortUse::kAlone);
-  // Whoever may connect by the file's mode: as the umask says, or its owner alone, whatever that
-  // says. At no moment are there more.
+  // The users who may connect, by the file's mode: as the umask says, or its owner alone regardless
+  // of the umask. At no moment may others connect.
   enum class UnixUse : std::uint8_t { kByUmask, kOwnerAlone };
   static Result<ListenSocket> Unix(const std::string& path, UnixUse use = UnixUse::kByUmask);
   ListenSocket(ListenSocket&&) noexcept = default;

@@ -13,12 +13,12 @@
 // - `allowed_cns`, `allowed_hostnames`: the leaf's common name is one of them, or a SAN matches one
 //   of them (a wildcard in the SAN counts; the common name never does). On both sides.
 // - A certificate whose serial number is in any list of the CRL file is refused, wherever it is in
-//   the chain that was sent or built, whoever issued the list and however old it is: an expired
-//   list still revokes (with a warning). On both sides; etcd checks only when it accepts.
+//   the chain that was sent or built, with any issuer and age of the list: an expired list still
+//   revokes (with a warning). On both sides; etcd checks only when it accepts.
 // - The lowest version is TLS 1.2. A list of cipher suites limits TLS 1.2 only; without one, those
 //   with forward secrecy and authenticated encryption are used.
-// - No session is resumed, so nobody evades a check by having passed it before. No renegotiation,
-//   no compression, no early data.
+// - No session is resumed, so no client evades a check by having passed it before. No
+//   renegotiation, no compression, no early data.
 //
 // Thread-safe. NewServer and NewClient read files when these change. Large ones, such as a list of
 // a hundred thousand revoked certificates (150 ms), are read by the loader executor if there is

@@ -69,7 +69,7 @@ bool IsLabel(std::string_view label) {
   });
 }
 
-// Both in lower case. A name of the certificate matches itself, whatever its characters; with "*"
+// Both in lower case. A name of the certificate matches itself, with any characters; with "*"
 // as its first label it matches all names that have another label there.
 bool MatchesName(std::string_view pattern, std::string_view host) {
   if (pattern == host) return !host.empty() && host != "." && host != "*";
@@ -129,7 +129,7 @@ const std::string* ExpectedHost(const SSL* ssl) {
 // The text for a certificate that is not for the host it has to be for.
 std::string WrongHost(const X509* leaf, const std::string* host) {
   constexpr std::size_t kMaxNames = 100;
-  if (host == nullptr) return "tls: nobody is expected";
+  if (host == nullptr) return "tls: no host name to verify the certificate for";
   const bool is_address = IsIpAddress(*host);
   const std::vector<std::string> names = is_address ? IpAddresses(leaf) : DnsNames(leaf);
   std::string text = "tls: failed to verify certificate: x509: ";

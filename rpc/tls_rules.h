@@ -51,7 +51,7 @@ void AttachRules(SSL_CTX* context, std::unique_ptr<const TlsRules> rules);
 void FindIssuersBySignature(X509_STORE* anchors);
 
 // For dialling: the host that the certificate must be for. False if out of memory. A connection
-// that was given no host accepts nobody.
+// without an expected host accepts no peer.
 bool ExpectHost(SSL* ssl, const std::string& host);
 // The leaf that the other side showed, verified or not; null if none.
 X509* ShownCertificate(const SSL* ssl);
@@ -66,8 +66,8 @@ std::string CommonName(const X509* certificate);
 std::vector<std::string> DnsNames(const X509* certificate);
 // The IP addresses of the SAN.
 std::vector<std::string> IpAddresses(const X509* certificate);
-// Like Go's VerifyHostname: an address against the IP SANs, a name against the DNS SANs, whatever
-// their number of labels.
+// Like Go's VerifyHostname: an address against the IP SANs, a name against the DNS SANs, with any
+// number of labels.
 bool MatchesHost(X509* certificate, std::string host);
 // True if the text is an IP address, which then has no brackets.
 bool IsIpAddress(const std::string& host);

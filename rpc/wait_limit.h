@@ -11,7 +11,7 @@ namespace kvorum::rpc {
 struct WaitLimit {
   TimePoint at;
   // If set, the sooner of both counts. Asked again whenever `wake_fd` is readable, an eventfd that
-  // whoever waits then empties.
+  // the waiter then empties.
   std::function<TimePoint()> shorter = {};
   int wake_fd = -1;
 

@@ -214,7 +214,7 @@ void WebSocketSession::SendLines(std::string_view bytes) {
   }
 }
 
-// An empty line is no message.
+// An empty line is not a message.
 void WebSocketSession::SendText(std::string_view text) {
   if (text.empty()) return;
   const wslay_event_msg message{

@@ -4,9 +4,9 @@
 // frame, as etcd does.
 //
 // A message has the bound of a body, and its time from its first frame on. A client that does not
-// read sends nothing either, answers to its pings included; what it sends and nobody reads stays in
-// the socket, but for a bounded part. Frames that break the protocol are answered with a close
-// frame that has the reason's code.
+// read sends nothing either, answers to its pings included; what it sends and the handler does not
+// read stays in the socket, but for a bounded part. Frames that break the protocol are answered
+// with a close frame that has the reason's code.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +66,7 @@ class WebSocketSession final : public Session {
   std::string line_;               // the answer's, as far as it has come
   std::size_t handler_bytes_ = 0;  // of the request, kept by its handler
   std::shared_ptr<OpenBody> body_;
-  std::shared_ptr<Answer> answer_;  // null once it is complete, or nobody waits for it
+  std::shared_ptr<Answer> answer_;  // null once it is complete, or has no waiter
   OutputBatch* batch_ = nullptr;    // while Produce runs
   bool in_control_ = false;         // the frame that is being read
   bool closing_ = false;

@@ -43,8 +43,8 @@ void AgentSession::LookAtKey() {
                }));
 }
 
-// Another agent never writes over a key: one that was created by us is ours, whoever wrote to it
-// since and whatever lease it is on.
+// Another agent never writes over a key: one that was created by us is ours, even if others wrote
+// to it since or put it on another lease.
 void AgentSession::Found(const KeyValue& holder) {
   const bool is_on_our_lease = lease_ != 0 && holder.lease == lease_;
   if (!is_on_our_lease && holder.create_revision != last_revision_) return Refuse();
@@ -91,14 +91,15 @@ void AgentSession::KeyWritten(const Result<TxnAnswer>& answer) {
 void AgentSession::Hold(std::int64_t revision) {
   // 0 would compare equal with a key that is not there.
   if (revision <= 0)
-    return Finish(Fail(Code::kInternal, "the store told no revision of node " + options_.node));
+    return Finish(
+        Fail(Code::kInternal, "the store returned no revision for node " + options_.node));
   revision_ = revision;
   last_revision_ = revision;
   is_held_by_another_ = false;
   Finish({});
 }
 
-// Whatever may still hang on a lease of ours must not stand beside the other agent's.
+// Keys that may still hang on a lease of ours must not stand beside the other agent's.
 void AgentSession::Refuse() {
   is_held_by_another_ = true;
   revision_ = 0;

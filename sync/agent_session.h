@@ -1,7 +1,7 @@
 // An agent's hold on its node's name: a lease, kept alive, and the node's key on that lease, which
-// is created only if nobody holds it. The key's create revision is the session: every write to the
-// catalog compares it, so that an agent that lost the name writes nothing more. Somebody who writes
-// over the key leaves the session as it is, and the key is put back.
+// is created only if it does not exist. The key's create revision is the session: every write to
+// the catalog compares it, so that an agent that lost the name writes nothing more. Somebody who
+// writes over the key leaves the session as it is, and the key is put back.
 //
 // Runs on its owner's loop, like its calls of the owner.
 #pragma once
@@ -49,8 +49,8 @@ class AgentSession {
   // Gives the name up, with all that hangs on the lease.
   void Revoke(OnDone on_done);
 
-  // Renews the lease when a third of its time to live has passed, an adopted one at once: nobody
-  // knows how much of its time is left.
+  // Renews the lease when a third of its time to live has passed, an adopted one at once: its
+  // remaining time is unknown.
   TimePoint Step(TimePoint now);
   // True once after the store said that the lease is gone.
   bool TakeLeaseLost() { return std::exchange(is_lease_lost_, false); }
@@ -90,7 +90,7 @@ class AgentSession {
   Duration renew_interval_{0};
   Timer renew_;
   OnDone on_done_;
-  bool is_adopted_ = false;              // and nobody knows whether it lives
+  bool is_adopted_ = false;              // and it is unknown whether it lives
   bool is_waiting_for_renewal_ = false;  // an Ensure
   bool is_renewing_ = false;
   bool is_unreachable_ = false;

@@ -1,8 +1,8 @@
 // An agent's lease, session and entries, with which it goes on after a restart as if nothing had
 // been. A JSON object whose "format" is 1, with entries and checks as entry.h has them;
-// durations are in nanoseconds. Deregistered entries are left out: a full sync removes whatever is
-// not in the list. A ttl check has the time of day of its last report, by which its deadline counts
-// on while no agent runs.
+// durations are in nanoseconds. Deregistered entries are left out: a full sync removes keys that
+// are not in the list. A ttl check has the time of day of its last report, by which its deadline
+// counts on while no agent runs.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct AgentState {
 };
 
 std::string EncodeState(const AgentState& state);
-// kInvalidArgument if the text is no such state, kFailedPrecondition if its format is another.
+// kInvalidArgument if the text is not such a state, kFailedPrecondition if its format is another.
 Result<AgentState> DecodeState(std::string_view text);
 
 // An entry alone, as the state has it: what a file in a folder of services holds. What is left out

@@ -1,7 +1,7 @@
 // The two ways of an answer: OnLoop brings it from the store to a component's own task, Answer to
 // the component's caller, exactly once.
 //
-// Both are moved from thread to thread with whatever holds them.
+// Both are moved from thread to thread with their holder.
 #pragma once
 
 #include <functional>
@@ -13,8 +13,8 @@
 
 namespace kvorum::sync {
 
-// A callback that is called exactly once: whoever drops it unanswered, such as a loop that has
-// stopped, cancels it. Error: kCanceled for what was dropped.
+// A callback that is called exactly once: dropping it unanswered, as a stopped loop does, cancels
+// it. Error: kCanceled for what was dropped.
 template <class T>
 class Answer {
  public:

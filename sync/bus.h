@@ -1,6 +1,6 @@
 // Hands each published event to every subscriber that wants it, through a bounded queue per
-// subscriber. A subscriber that does not keep up loses events, but is told: its next item is then
-// an Overflow, which means "treat everything as changed".
+// subscriber. A subscriber that does not keep up loses events and is notified: its next item is
+// then an Overflow, which means "treat everything as changed".
 //
 // Thread-safe. The callbacks run on the publishing thread, outside all locks; inside of one a
 // subscription may be closed, its own as well. Events of one publisher arrive in order. Cost of a
@@ -38,7 +38,7 @@ class Bus {
     std::function<bool(const Event&)> wants = nullptr;
     // Called when there is something to take after there was nothing.
     std::function<void()> on_ready = nullptr;
-    // Counts the overflows; null: nobody does.
+    // Counts the overflows; null: they are not counted.
     std::shared_ptr<Counter> overflows = nullptr;
   };
 

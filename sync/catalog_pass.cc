@@ -50,7 +50,7 @@ void CatalogPass::BeginRemoval(Session session, OnEnd on_end) {
   Push();
 }
 
-// False: it has ended already. A revision of 0 would compare equal with a name that nobody holds.
+// False: it has ended already. A revision of 0 would compare equal with a name that is not held.
 bool CatalogPass::Prepare(Pass kind, Session session, OnEnd on_end) {
   kind_ = kind;
   session_ = session;
@@ -167,8 +167,8 @@ void CatalogPass::CompareAll() {
   CollectWrites();
 }
 
-// The pause is asked under the registry's lock: whoever changes entries under a pause that was
-// taken after the answer finds none of them collected here.
+// The pause is asked under the registry's lock: entries that change under a pause taken after the
+// answer are not collected here.
 void CatalogPass::CollectWrites() {
   bool is_admitted = false;
   {

@@ -65,7 +65,7 @@ class CatalogPass {
   };
   // kFull or kChanges. Without a lease or a revision the session is lost.
   void Begin(Pass kind, Session session, OnEnd on_end);
-  // Deletes all keys of the node, whatever lease they are on, the node's own last.
+  // Deletes all keys of the node, on any lease, the node's own last.
   void BeginRemoval(Session session, OnEnd on_end);
   // Entries that were refused for want of permission, since the start.
   std::uint64_t times_blocked() const { return times_blocked_; }
@@ -74,7 +74,7 @@ class CatalogPass {
   // The operations that make the store right about one id; one transaction takes all of them.
   struct Write {
     std::string id;
-    std::uint64_t version = 0;  // 0: of somebody else, and nobody waits for it
+    std::uint64_t version = 0;  // 0: made by another agent, and without a waiter
     std::vector<Operation> operations;
     std::size_t size_bytes = 0;
   };

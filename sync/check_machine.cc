@@ -12,7 +12,7 @@ namespace {
 
 // The prober's own answer at the time-out says more.
 constexpr Duration kGrace = std::chrono::seconds(1);
-constexpr const char* kNobodyReported = "nobody has reported within the time to live";
+constexpr const char* kNobodyReported = "no report within the time to live";
 
 }  // namespace
 

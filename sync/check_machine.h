@@ -4,7 +4,7 @@
 // A probed check is probed an interval after the last probe ended, for the first time at a random
 // moment of the first interval. One that has not ended a second after its time-out has failed; the
 // next waits for its end all the same. A threshold holds the status back, not the output. A ttl
-// check takes reports as they are, and is critical once nobody has reported for an interval,
+// check takes reports as they are, and is critical once an interval has passed without a report,
 // whether or not there was an agent in the meantime.
 #pragma once
 

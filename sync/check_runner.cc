@@ -79,7 +79,7 @@ void CheckRunner::StepCheck(const Key& key, Running& running, TimePoint now) {
       });
 }
 
-// An entry that has gone meanwhile has nobody who wants to know.
+// The result of an entry that has gone meanwhile is dropped.
 void CheckRunner::Tell(const Key& key, const ProbeResult& says) {
   (void)syncer_.UpdateCheck(key.first, key.second, says.health, says.output);
 }

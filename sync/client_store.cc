@@ -59,7 +59,7 @@ std::size_t RequestBytes(const TxnRequest& request) {
 
 }  // namespace
 
-// Runs calls on threads of its own, as many at a time as there are threads.
+// Runs calls on its own threads, as many at a time as there are threads.
 class ClientStore::Calls {
  public:
   explicit Calls(const ClientStoreOptions& options) : options_(options) {
@@ -249,7 +249,7 @@ class ClientStore::Watches {
     });
     return std::make_unique<OwnedWatch>(watch, asker_, order_);
   }
-  // Whoever asks before the version is known asks again.
+  // A caller that asks before the version is known must ask again.
   bool has_ordered_progress() const { return order_ != ProgressOrder::kUnordered; }
 
  private:

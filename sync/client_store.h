@@ -1,6 +1,6 @@
-// A cluster, through its client, as a Store: blocking calls on a few threads of its own, and a
-// thread for each watch. A watch at a member that has lost the others ends, so that whoever watches
-// goes on at another one.
+// A cluster, through its client, as a Store: blocking calls on a few threads, and a thread for each
+// watch. A watch at a member that has lost the others ends, so that the watcher continues at
+// another one.
 //
 // Thread-safe. The client outlives the store. Bounds: those of the options on calls that wait for a
 // thread; one beyond them is answered at once, with kResourceExhausted. The destructor ends calls

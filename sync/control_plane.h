@@ -89,7 +89,7 @@ class ControlPlane {
   StreamId Open(std::shared_ptr<DeltaCarrier> carrier);
   void Receive(StreamId stream, DeltaRequest request);
   void Sent(StreamId stream);
-  // The stream has ended, by whomever; the plane lets go of its carrier.
+  // The stream has ended, from either side; the plane lets go of its carrier.
   void Closed(StreamId stream);
 
   // Calls back on the executor, unless the plane is stopped first.

@@ -67,7 +67,7 @@ class Copy {
   ObjectMap objects_;
   Functions functions_ = std::make_shared<IndexFunctions>();  // replaced as a whole
   std::map<std::string, Index, std::less<>> indexes_;         // of the same names
-  // By the name of an index that is being made: what it has missed.
+  // By the name of an index that is being made: the changes that it has missed.
   std::map<std::string, std::vector<Change>> missed_;
   struct Past {
     std::int64_t revision = 0;

@@ -1,9 +1,9 @@
-// The subscriber's side of the delta discovery protocol: what it holds of each type, what it says
-// of it when a stream begins, and what it does with a response.
+// The subscriber's side of the delta discovery protocol: what it holds of each type, what it
+// announces when a stream begins, and how it handles a response.
 //
 // A pure class for one executor; it calls the sink, and nothing else. A response is applied as far
 // as it can be: a resource that the sink refuses is skipped and named in the answer, and the rest
-// is applied. Content that is held already is not written again, whatever version it comes with.
+// is applied. Content that is held already is not written again, even with another version.
 // After the first complete set of a stream that could present no versions, what was not in it is
 // removed.
 #pragma once
@@ -32,7 +32,7 @@ class DeltaSink {
   // The resources of the type that are there already, by name. Asked once. If a version is unknown
   // the server sends the whole set.
   virtual std::map<std::string, Held> Load(const std::string& type) = 0;
-  // An error says why the resource is not valid, to whoever reads it at the server.
+  // An error says why the resource is not valid, to the reader of the server's log.
   virtual Result<void> Put(const std::string& type, const DeltaResource& resource) = 0;
   virtual void Remove(const std::string& type, const std::string& name) = 0;
 };

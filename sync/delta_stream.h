@@ -1,5 +1,5 @@
 // One stream of the delta discovery protocol, seen from the server: its subscriptions, one for each
-// type asked for, and the order of what it is sent.
+// type asked for, and the order of its responses.
 //
 // A pure class for one executor: requests and snapshots in, responses out.
 #pragma once

@@ -127,7 +127,7 @@ void DeltaSubscription::ForgetUnwanted() {
   std::erase_if(in_flight_->changes, [&](const auto& change) { return !Wants(change.first); });
 }
 
-// A snapshot's versions take no names of its own.
+// A snapshot's versions take no additional names.
 void DeltaSubscription::BecomeEqual(TypeSnapshotPtr snapshot) {
   held_.Become(std::move(snapshot));
   presented_bytes_ = 0;

@@ -1,5 +1,5 @@
-// One type of one stream: what the subscriber asked for, what it holds, and what it is to be sent
-// next. At most one response waits for its answer; what changes meanwhile is in the one after it.
+// One type of one stream: what the subscriber asked for, what it holds, and what comes next. At
+// most one response waits for its answer; what changes meanwhile is in the one after it.
 //
 // A pure class for one executor. An answer, a refusal too, means that the resources of the response
 // are not sent again before they change. Cost of a Next that has work: a look-up for each resource

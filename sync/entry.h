@@ -18,7 +18,7 @@ std::string_view HealthName(Health health);
 Result<Health> HealthOf(std::string_view name);
 
 enum class CheckKind : std::uint8_t {
-  kTtl,   // is critical when nobody has reported for an interval
+  kTtl,   // is critical after an interval without a report
   kHttp,  // GET of an http:// or https:// URL: 2xx passing, 429 warning, anything else critical
   kTcp,   // HOST:PORT accepts a connection
   kExec,  // exit code 0 passing, 1 warning, anything else critical
@@ -55,7 +55,7 @@ struct Check {
   Health health = Health::kCritical;
   std::string output = {};  // what the last result said
   // When somebody last reported about a ttl check, by the time of day, so that a restart of the
-  // agent does not put its deadline off; 0: never. The store is not told.
+  // agent does not put its deadline off; 0: never. Not sent to the store.
   std::int64_t reported_unix_ns = 0;
 
   friend bool operator==(const Check&, const Check&) = default;
@@ -66,7 +66,7 @@ struct Entry {
   std::string name;   // of the service, which other nodes may have too
   std::string value;  // any bytes
   std::vector<Check> checks = {};
-  std::string source = {};  // the file that registered it; the store is not told
+  std::string source = {};  // the file that registered it; not sent to the store
 
   friend bool operator==(const Entry&, const Entry&) = default;
 };

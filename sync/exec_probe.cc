@@ -29,7 +29,7 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// The child leads a process group of its own, writes to the pipe, has no blocked signal and may
+// The child leads its own process group, writes to the pipe, has no blocked signal and may
 // wait for children.
 class SpawnSettings {
  public:
@@ -61,7 +61,7 @@ class SpawnSettings {
   posix_spawnattr_t attributes{};
 };
 
-// A child that nobody has waited for, so that its process group is still its own.
+// A child that has not been waited for, so that its process group is still its own.
 class Child {
  public:
   explicit Child(pid_t pid) : pid_(pid) {}

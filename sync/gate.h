@@ -1,8 +1,8 @@
 // Lets callbacks in until it is closed. Once Close has returned, no callback runs and none will, so
-// that whatever they use may go away.
+// that the objects that they use may go away.
 //
 // Thread-safe. Close may be called inside a callback: it waits for the callbacks of other threads
-// only. Two callbacks on two threads that close each other's gates wait for ever; whoever cannot
+// only. Two callbacks on two threads that close each other's gates wait for ever; code that cannot
 // exclude that closes without waiting inside of any callback (is_inside_any).
 #pragma once
 
@@ -36,12 +36,12 @@ class Gate {
   };
 
   void Close();
-  // Lets nobody in any more, and leaves those inside alone.
+  // Lets no more callbacks in, and leaves those inside alone.
   void CloseWithoutWaiting();
   // This thread is inside a callback of some gate.
   static bool is_inside_any();
   bool is_closed() const;
-  // Closed, and nobody is inside any more.
+  // Closed, and no callback is inside any more.
   bool is_deserted() const;
 
  private:

@@ -1,4 +1,5 @@
-// A cached copy of a prefix, kept equal to the store, with handlers that are told of every change:
+// A cached copy of a prefix, kept equal to the store, with handlers that are called for every
+// change:
 //
 //   Informer<JsonCodec> pods(store, executor, {.source = {.prefix = "/pods/"}});
 //   pods.AddListener({.name = "log"}, {.on_add = [](const auto& pod, bool initial) { ... }});
@@ -34,7 +35,7 @@ class Informer {
     std::function<bool(std::string_view key, const Value& value)> filter = nullptr;
   };
 
-  // Those that are null are not told.
+  // Null ones are not called.
   struct Handler {
     std::function<void(const EntryRef& added, bool is_initial)> on_add = nullptr;
     // Both are the same entry if a resync delivers it.

@@ -1,9 +1,9 @@
 // The part of an informer that knows nothing of the type of its values (informer.h): a copy of a
-// prefix, its indexes, its recent past, and the listeners that are told of changes.
+// prefix, its indexes, its recent past, and the listeners that receive changes.
 //
-// Threading: everything public is thread-safe, and may be called by handlers and by whatever else
-// the informer calls, except that none of them may destroy an informer. The copy is changed on the
-// executor alone. Store and executor outlive the informer.
+// Threading: everything public is thread-safe, and may be called by handlers and by all other
+// functions that the informer calls, except that none of them may destroy an informer. The copy is
+// changed on the executor alone. Store and executor outlive the informer.
 #pragma once
 
 #include <cstddef>
@@ -28,15 +28,15 @@ namespace kvorum::sync {
 struct InformerOptions {
   SourceOptions source = {};
   // The informer looks this often whether a listener is due for a resync (resync.h). It is also the
-  // period of listeners that ask for none. Zero: nobody ever is due.
+  // period of listeners that ask for none. Zero: no listener is ever due.
   Duration resync = Duration::zero();
   // The revisions whose snapshots are kept, at most so many, and at most as many as keep so many
   // bytes of objects that have been replaced since.
   std::size_t window = 2048;
   std::size_t window_bytes = 64 * 1024 * 1024;
-  // Told what went wrong and goes on: a list that failed, a value that does not decode, a handler
-  // or another function of the user's that threw, a period that was raised. Any thread. It must not
-  // throw: nobody is left to be told.
+  // Called with each failure that does not stop the informer: a list that failed, a value that does
+  // not decode, a handler or another function of the user's that threw, a period that was raised.
+  // Any thread. It must not throw: an exception could not be reported.
   std::function<void(const std::string& text)> on_report = nullptr;
 };
 
@@ -94,7 +94,7 @@ class InformerCore {
   Result<std::vector<std::string>> IndexValues(std::string_view name) const;
 
   // The key as it is in the copy once that is no older than the call; where the copy cannot know
-  // (Source::WaitForRevision), as the server has it. Null: there is none.
+  // (Source::WaitForRevision), as the server has it. Null: the key does not exist.
   // The callback runs on the executor, and must not throw.
   using OnGot = std::move_only_function<void(Result<ObjectRef> got)>;
   void ConsistentGet(std::string key, OnGot on_got);

@@ -1,7 +1,8 @@
 // One listener of an informer: its queue, and the task that calls its handler.
 //
 // Thread-safe. The handler runs on the listener's executor, one call at a time, and may take its
-// time: it delays nobody else, unless the listener blocks. What it throws is counted and reported.
+// time: it delays no other listener, unless the listener blocks. What it throws is counted and
+// reported.
 #pragma once
 
 #include <atomic>
@@ -29,7 +30,7 @@ struct ListenerOptions {
   std::size_t capacity_bytes = std::size_t{64} << 20U;
   // The time between two rounds of every object; zero: none, negative: the informer's default.
   Duration resync = Duration(-1);
-  // Null: a thread of its own.
+  // Null: its own thread.
   Executor* executor = nullptr;
   // Called once, after the handler has returned from the last of the initial adds.
   std::function<void()> on_synced = nullptr;
@@ -60,7 +61,7 @@ class Listener {
   std::uint64_t overflows() const { return overflows_.value(); }
   bool blocks() const;
 
-  // The changes of a revision; they are told after the next Wake, or with what was added before.
+  // The changes of a revision; they are delivered after the next Wake, or with earlier changes.
   void Add(std::span<const Change> changes, const ObjectMap& before, const ObjectMap& after);
   void Wake() { loop_.Wake(); }
   // These wake it.

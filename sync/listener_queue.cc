@@ -14,8 +14,8 @@ Notification NotificationOf(Change&& change, bool is_initial) {
           .is_initial = is_initial && kind == Kind::kAdd};
 }
 
-// As if nobody else had them: the store keeps the newer one, mostly, and the older one none but the
-// queue.
+// As if no other owner had them: the store keeps the newer one, mostly, and the older one none but
+// the queue.
 std::size_t SizeOf(const Change& change) {
   const std::size_t before = change.before ? change.before->size_bytes() : 0;
   return before + (change.after ? change.after->size_bytes() : 0);

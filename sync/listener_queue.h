@@ -63,7 +63,7 @@ class ListenerQueue {
   // Every object, unless a newer one is on its way.
   void AddRound(RoundId round, const ObjectMap& map);
 
-  // The next thing to tell. Its walks' ends come as things of their own, after what they told.
+  // The next item to deliver. The ends of its walks are separate items, after those of the walks.
   struct Synced {};
   struct RoundEnd {
     RoundId round = 0;

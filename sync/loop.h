@@ -34,7 +34,7 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // Wakes a loop that may be gone by then; kept by whoever answers later.
+  // Wakes a loop that may be gone by then; kept by the code that answers later.
   class Handle {
    public:
     Handle() = default;

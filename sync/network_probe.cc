@@ -154,8 +154,8 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange<Stream>> {
     if (incomplete) return Fail(incomplete);
     Succeed();
   }
-  // The body goes into a buffer of our own: what the header says of the length is no reason to
-  // allocate. Beast's parser is fed here, since its own reading takes g++ ten seconds a stream.
+  // The body goes into a buffer of our own: the length in the header is not trusted for an
+  // allocation. Beast's parser is fed here, since its own reading takes g++ ten seconds a stream.
   void Parse() {
     while (buffer_.size() != 0) {
       parser_.get().body() = {.data = chunk_.data(), .size = chunk_.size(), .more = true};
@@ -227,7 +227,7 @@ struct TlsConnection {
   Stream stream;
 };
 
-// The name that the certificate must have; addresses are not told to the server (RFC 6066).
+// The name that the certificate must have; addresses are not sent to the server (RFC 6066).
 void SetServerName(TlsConnection::Stream& stream, const std::string& name, bool skip_verify) {
   error_code is_name;
   asio::ip::make_address(name, is_name);

@@ -92,7 +92,7 @@ class Object {
   virtual ~Object() = default;
 
  private:
-  // The allocation is larger than the object's type, so that `delete` must not be told its size.
+  // The allocation is larger than the object's type, so that `delete` must not get its size.
   void Destroy() const {
     void* const memory = const_cast<Object*>(this);
     this->~Object();

@@ -17,7 +17,7 @@ bool Pause::Release() {
   Pass due = Pass::kNone;
   {
     const std::lock_guard lock(mutex_);
-    if (holders_ == 0) throw std::logic_error("a pause was released that nobody holds");
+    if (holders_ == 0) throw std::logic_error("a pause is released that is not held");
     if (--holders_ != 0) return false;
     due = std::exchange(held_back_, Pass::kNone);
   }

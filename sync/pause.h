@@ -22,7 +22,7 @@ class Pause {
   Pause& operator=(const Pause&) = delete;
 
   void Acquire();
-  // True if this was the last one. Throws std::logic_error if nobody holds the pause.
+  // True if this was the last one. Throws std::logic_error if the pause is not held.
   bool Release();
   bool is_paused() const;
   // True if the pass may run now; otherwise it is remembered.

@@ -13,8 +13,8 @@ class Prober {
   using OnEnd = std::move_only_function<void(ProbeResult result)>;
 
   virtual ~Prober() = default;
-  // Thread-safe; the check is no ttl check. The result comes on any thread, at the latest when the
-  // check's time-out has passed, or never once the prober is destroyed.
+  // Thread-safe; the check must not be a ttl check. The result comes on any thread, at the latest
+  // when the check's time-out has passed, or never once the prober is destroyed.
   virtual void Begin(const CheckDefinition& check, OnEnd on_end) = 0;
 };
 

@@ -41,7 +41,7 @@ class Registry {
   // A check's result. True if the store is to know it now. kNotFound if there is no such check.
   Result<bool> UpdateCheck(const std::string& id, const std::string& check, Health health,
                            std::string_view output, TimePoint now, Rng& rng);
-  // Somebody has reported about a ttl check, which the store is not told.
+  // A report about a ttl check has come; it is not sent to the store.
   void NoteReport(const std::string& id, const std::string& check, std::int64_t unix_ns);
 
   struct Listed {

@@ -36,8 +36,7 @@ class TypeReader {
   using Done = std::move_only_function<void(Result<Objects>)>;
   virtual ~TypeReader() = default;
   // Begins to read all of a type, and returns. Calls `done` exactly once, on any thread, within
-  // this call too. kCanceled: not now, which is no error of anybody's;
-  // it is asked again.
+  // this call too. kCanceled: not now, which is not a failure; the caller asks again.
   virtual void Read(const std::string& type, Done done) = 0;
 };
 

@@ -17,13 +17,13 @@ namespace kvorum::sync {
 namespace {
 
 // Nothing is known yet of how large the values are. A server takes 1.5 MiB a value unless it is
-// told otherwise, so this is 24 MiB at most; pages of small values double from here.
+// configured otherwise, so this is 24 MiB at most; pages of small values double from here.
 constexpr std::size_t kFirstPageKeys = 16;
 
 // kOutOfRange is also the answer to a revision that is still to come, which no page asks for.
 bool IsCompacted(const Error& error) { return error.code == Code::kOutOfRange; }
 
-// The cells of one source; without metrics, cells that nobody reads.
+// The cells of one source; without metrics, cells that are not read.
 struct Cells {
   Cells(Metrics* metrics, const std::string& prefix) {
     if (metrics == nullptr) return;

@@ -37,7 +37,7 @@ class SourceTypes final : public TypeReader {
   SourceTypes(const SourceTypes&) = delete;
   SourceTypes& operator=(const SourceTypes&) = delete;
 
-  // Begins to follow the prefixes. Whoever is called back has to be there by then.
+  // Begins to follow the prefixes. The receivers of callbacks must exist by then.
   void Start();
   // A type that has not been listed yet is kCanceled, or kUnavailable with what went wrong;
   // on_changed comes once it has been.

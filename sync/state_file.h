@@ -3,7 +3,7 @@
 // file that somebody else may have written is refused (base/own_file.h): it tells which lease and
 // which services are the agent's.
 //
-// Thread-safe; writes run on a thread of its own, in order.
+// Thread-safe; writes run on a separate thread, in order.
 #pragma once
 
 #include <functional>

@@ -3,8 +3,8 @@
 //
 // Threading: thread-safe. An answer may come on any thread, also before the call has returned; it
 // comes exactly once, with an error at the latest when the call's deadline has passed or the store
-// is destroyed. Whoever is answered posts to its own loop (loop.h) and does no more. The store
-// outlives its watches.
+// is destroyed. The receiver of an answer posts to its own loop (loop.h) and does no more. The
+// store outlives its watches.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ struct RangeRequest {
 struct RangeAnswer {
   std::int64_t revision = 0;       // the store's when it answered
   std::vector<KeyValue> kvs = {};  // in order of keys
-  std::int64_t count = 0;          // of the range, whatever the limit
+  std::int64_t count = 0;          // of the range, without the limit
   bool has_more = false;
 };
 
@@ -145,7 +145,7 @@ class Store {
   virtual void LeaseRevoke(std::int64_t lease, OnAnswer<LeaseAnswer> on_answer) = 0;
 
   // False if the answer to RequestProgress may overtake events (etcd before 3.4.25 and 3.5.8);
-  // nobody may ask for it then.
+  // it must not be asked for then.
   virtual bool has_ordered_progress() const = 0;
 };
 

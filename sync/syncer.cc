@@ -8,7 +8,7 @@
 namespace kvorum::sync {
 namespace {
 
-// A disk that stalls holds nobody up for longer.
+// A stalled disk does not delay a caller for longer.
 constexpr Duration kPatienceWithSave = std::chrono::seconds(1);
 // A state in which nothing but the times of reports is new is saved no more often.
 constexpr Duration kReportsPause = std::chrono::seconds(1);
@@ -264,7 +264,7 @@ void Syncer::BeginLeaving() {
                      [this](const CatalogPass::Outcome& removal) { RevokeAndEnd(removal); });
 }
 
-// Whatever could not be removed by itself goes with the lease, as far as it hangs on it.
+// Keys that could not be removed singly go with the lease, as far as they hang on it.
 void Syncer::RevokeAndEnd(const CatalogPass::Outcome& removal) {
   Result<void> removed;
   if (removal.end == CatalogPass::Outcome::End::kFailed) removed = Fail(removal.error);

@@ -38,7 +38,7 @@ namespace kvorum::sync {
 struct SyncerOptions {
   std::string root = "/kvorum";
   std::string node;
-  std::string node_value = {};  // of the node's key, for whoever reads the catalog
+  std::string node_value = {};  // of the node's key, for readers of the catalog
   std::int64_t ttl_s = 30;
   SyncScheduleOptions schedule = {};
   RegistryOptions registry = {};
@@ -80,8 +80,8 @@ class Syncer {
   Syncer(const Syncer&) = delete;
   Syncer& operator=(const Syncer&) = delete;
 
-  // Begins. kInvalidArgument: the node's name is none (ValidateName), or the time to live is below
-  // a second or above kMaxTtl_s; nothing ever runs then.
+  // Begins. kInvalidArgument: the node's name is invalid (ValidateName), or the time to live is
+  // below a second or above kMaxTtl_s; nothing ever runs then.
   Result<void> Start();
   // Nothing runs any more once this has returned; the keys stay until the lease expires.
   void Stop();

@@ -29,7 +29,7 @@ class Trigger {
   std::atomic<bool> fired_ = false;
 };
 
-// A trigger that knows for what it was fired.
+// A trigger that carries the reason of its firing.
 template <class T>
 class SetTrigger {
  public:

@@ -13,7 +13,7 @@ namespace kvorum::sync {
 
 class WatchWindow {
  public:
-  // The next batch, whatever its size, may be delivered.
+  // The next batch, of any size, may be delivered.
   bool has_room() const { return ahead_.size() < kWatchWindow && bytes_ < kWatchWindowBytes; }
   void Add(std::size_t bytes) {
     ahead_.push_back(bytes);

@@ -42,11 +42,11 @@ class Watchdog {
   // The first pass, of all types, is due at `now`.
   Watchdog(std::set<std::string> types, const WatchdogOptions& options, TimePoint now, Rng& rng);
 
-  // A type that nobody serves is ignored.
+  // A type that is not served is ignored.
   void Changed(const std::string& type, TimePoint now);
   // Events were lost: any type may have changed.
   void AllChanged(TimePoint now);
-  // The pass to begin now, if one is due. There is none before the one under way is finished.
+  // The pass to begin now, if one is due. No pass is due before the one under way has finished.
   std::optional<Pass> Step(TimePoint now);
   // Ends the pass under way; unless it succeeded, all of it is to be done again.
   void Finish(bool succeeded);
@@ -61,7 +61,8 @@ class Watchdog {
     bool by_resync = false;
     void Add(const Changes& more);
   };
-  // Ticks that pass while nothing has changed are none: the next change waits for the next of them.
+  // Ticks that pass while nothing has changed do not count: the next change waits for the next of
+  // them.
   void SkipIdleTicks(TimePoint now);
 
   const std::set<std::string> types_;

@@ -98,36 +98,38 @@ Outcome<void> RunAgent(Invocation& invocation) {
 }
 
 std::vector<Flag> RunFlags() {
-  return {{.name = "node", .type = FlagType::kString, .help = "the node's name", .required = true},
-          {.name = "node-value",
-           .type = FlagType::kString,
-           .help = "the value of the node's key, such as an address"},
-          {.name = "root",
-           .type = FlagType::kString,
-           .default_value = "/kvorum",
-           .help = "where the catalog is"},
-          {.name = "services",
-           .type = FlagType::kString,
-           .help = "a folder of services, a JSON object in each *.json"},
-          {.name = "state",
-           .type = FlagType::kString,
-           .help = "a file from which a restart within the time to live goes on unnoticed"},
-          {.name = "ttl",
-           .type = FlagType::kDuration,
-           .default_value = "30s",
-           .help = "how long the node's keys outlive an agent that died"},
-          {.name = "leave-on-stop",
-           .help = "remove the node's keys at the end instead of leaving them "
-                   "to the time to live"},
-          LongRun::ServedSocketFlag(),
-          LongRun::MetricsFlag(),
-          DnsService::AddressFlag()};
+  return {
+      {.name = "node", .type = FlagType::kString, .help = "the node's name", .required = true},
+      {.name = "node-value",
+       .type = FlagType::kString,
+       .help = "value of the node's key, such as an address"},
+      {.name = "root",
+       .type = FlagType::kString,
+       .default_value = "/kvorum",
+       .help = "key prefix of the catalog"},
+      {.name = "services",
+       .type = FlagType::kString,
+       .help = "directory of service definitions, one JSON object in each *.json file"},
+      {.name = "state",
+       .type = FlagType::kString,
+       .help = "state file: a restart within the time to live continues from it without a visible "
+               "change"},
+      {.name = "ttl",
+       .type = FlagType::kDuration,
+       .default_value = "30s",
+       .help = "time that the node's keys outlive an agent that died"},
+      {.name = "leave-on-stop",
+       .help =
+           "remove the node's keys at a clean stop instead of letting their time to live expire"},
+      LongRun::ServedSocketFlag(),
+      LongRun::MetricsFlag(),
+      DnsService::AddressFlag()};
 }
 
 Command RunCommand() {
   return {
       .use = "run --node <name>",
-      .brief = "Keeps what runs on this node in the catalog",
+      .brief = "Registers this node's services in the catalog and keeps them current",
       .description =
           R"(Registers the services of a folder, runs their checks, and keeps the catalog equal to both
 until it is interrupted. What others change there is set right again. All keys hang on one lease:

@@ -164,11 +164,11 @@ standard input. It takes the place of the one with its id.
            R"(Shows id, name, status, sync and value of each. sync is synced, dirty (still to be written), blocked
 (refused for want of permission until the next full sync) or deleting.
 )",
-       .flags = {{.name = "all", .help = "those too that are being removed"}},
+       .flags = {{.name = "all", .help = "include services that are being removed"}},
        .run = ListEntries},
       {.use = "check <id> <check> <pass|warn|fail>",
        .brief = "Reports the status of a ttl check",
-       .flags = {{.name = "output", .type = FlagType::kString, .help = "what the check says"}},
+       .flags = {{.name = "output", .type = FlagType::kString, .help = "output of the check"}},
        .argument_choices = {"pass", "warn", "fail"},
        .choices_at = 2,
        .run = Check},
@@ -180,19 +180,19 @@ standard input. It takes the place of the one with its id.
        .run = Plain("pause", false)},
       {.use = "resume", .brief = "Lets a paused agent write", .run = Plain("resume", false)},
       {.use = "sync",
-       .brief = "Makes an agent compare everything with the store now",
+       .brief = "Runs a full sync of an agent with the store now",
        .description = R"(Waits until that has succeeded or failed, and shows the agent's status.
 )",
        .run = Plain("sync", true)},
       {.use = "reload",
-       .brief = "Makes an agent read its folder of services again",
+       .brief = "Reloads an agent's directory of services",
        .description =
            R"(As SIGHUP does. A file that does not parse is named, and its service stays as it was.
 )",
        .run = Plain("reload", false)},
-      {.use = "status", .brief = "Shows how an agent is", .run = Plain("status", true)},
+      {.use = "status", .brief = "Shows the state of an agent", .run = Plain("status", true)},
       {.use = "leave",
-       .brief = "Removes an agent's keys now and ends it",
+       .brief = "Removes an agent's keys and stops it",
        .run = Plain("leave", false)}};
   for (Command& command : commands) command = Asking(std::move(command));
   return commands;

@@ -41,8 +41,8 @@ class AgentControl {
   ~AgentControl();
 
   ControlHandlers Handlers();
-  // A full sync has succeeded, or something failed: whoever waits for a full sync that began after
-  // the request is answered.
+  // A full sync has succeeded, or something failed: callers that wait for a full sync that began
+  // after the request are answered.
   void Synced();
   void Failed(const Error& error);
 

@@ -181,7 +181,7 @@ Outcome<void> Dns(Invocation& invocation) {
 }
 
 std::vector<Flag> CatalogWatchFlags() {
-  return {{.name = "watch", .help = "show every change too, until the command is interrupted"},
+  return {{.name = "watch", .help = "keep showing changes until interrupted"},
           LongRun::MetricsFlag()};
 }
 
@@ -201,7 +201,7 @@ instances whose status is not critical, until it is interrupted. `agent run` doe
 
 Command ServiceCommand() {
   std::vector<Flag> flags = CatalogWatchFlags();
-  flags.push_back({.name = "healthy", .help = "leave out those whose status is critical"});
+  flags.push_back({.name = "healthy", .help = "leave out instances whose status is critical"});
   return {
       .use = "service [options] <name>",
       .brief = "Lists the instances of a service",
@@ -216,18 +216,18 @@ Command ServiceCommand() {
 
 Command CatalogCommand() {
   return {.use = "catalog <subcommand>",
-          .brief = "What agents have registered",
+          .brief = "Shows the nodes and services that agents have registered",
           .group = kSyncGroup,
           .inherited_flags = {{.name = "root",
                                .type = FlagType::kString,
                                .default_value = "/kvorum",
-                               .help = "where the catalog is"}},
+                               .help = "key prefix of the catalog"}},
           .children = {{.use = "nodes [options]",
-                        .brief = "Lists the nodes whose agents live",
+                        .brief = "Lists the nodes with a running agent",
                         .flags = CatalogWatchFlags(),
                         .run = Nodes},
                        {.use = "services [options]",
-                        .brief = "Lists the services and how many instances each has",
+                        .brief = "Lists the services and their number of instances",
                         .flags = CatalogWatchFlags(),
                         .run = Services},
                        ServiceCommand(),

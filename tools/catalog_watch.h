@@ -1,4 +1,4 @@
-// Shows a part of the catalog and then every change of it, until the command is told to stop.
+// Shows a part of the catalog and then every change of it, until the command is stopped.
 //
 //   + a row that was added, ~ one that changed, - one that was removed; in JSON objects whose event
 //   is added, changed or removed
@@ -21,7 +21,7 @@ using CatalogRows = std::map<std::string, CatalogRow>;  // by a key that a chang
 
 struct CatalogWatch {
   std::string prefix;
-  // The rows of what stands below the prefix. What cannot be shown is told once a revision of it.
+  // The rows of what stands below the prefix. What cannot be shown is reported once per revision.
   std::function<CatalogRows(const sync::ObjectMap& objects)> rows;
   // Refuses a value; it is reported, and not among the objects.
   std::function<Result<void>(std::string_view rest, std::string_view value)> check = {};

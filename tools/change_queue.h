@@ -24,8 +24,8 @@ class ChangeQueue {
   // queue. A change whose two sides are one object (a resync's) is one as well. False: it is a
   // deletion for which there is no room, and is forgotten.
   bool Put(const sync::Change& change);
-  // A change that was taken, and has failed: it waits again, with what has come since. Nobody knows
-  // how much of it was done, so that a key which has come and gone is then told as deleted.
+  // A change that was taken, and has failed: it waits again, with what has come since. It is
+  // unknown how much of it was done, so a key that has come and gone is then reported as deleted.
   bool Return(const sync::Change& change);
   bool Has(std::string_view key) const { return by_key_.contains(std::string(key)); }
   // That of this key; nothing if it has none.

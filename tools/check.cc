@@ -254,17 +254,19 @@ std::vector<Flag> CheckFlags(std::string_view prefix) {
     names.emplace_back(load.name);
     names.emplace_back(load.long_name);
   }
-  return {{.name = "load",
-           .type = FlagType::kString,
-           .default_value = "s",
-           .help = "how much: s (small), m (medium), l (large) or xl (xLarge)",
-           .choices = names},
-          {.name = "prefix",
-           .type = FlagType::kString,
-           .default_value = std::string(prefix),
-           .help = "begin the check's keys so; there must be none yet, and none are left"},
-          {.name = "auto-compact", .help = "compact up to the last revision afterwards"},
-          {.name = "auto-defrag", .help = "defragment the given endpoints afterwards"}};
+  return {
+      {.name = "load",
+       .type = FlagType::kString,
+       .default_value = "s",
+       .help = "amount of load: s (small), m (medium), l (large) or xl (xLarge)",
+       .choices = names},
+      {.name = "prefix",
+       .type = FlagType::kString,
+       .default_value = std::string(prefix),
+       .help =
+           "prefix of the check's keys; no such keys may exist before, and none are left after"},
+      {.name = "auto-compact", .help = "compact up to the last revision afterwards"},
+      {.name = "auto-defrag", .help = "defragment the given endpoints afterwards"}};
 }
 
 std::vector<Flag> PerfFlags() {

@@ -38,7 +38,7 @@ using ControlItems = std::move_only_function<std::optional<sync::Json>()>;
 class ControlSink {
  public:
   virtual ~ControlSink() = default;
-  // A line with its end. False: nobody reads it.
+  // A line with its end. False: the reader is gone.
   virtual bool Write(std::string line) = 0;
   // The items, as fast as the client reads them, and then the end.
   virtual void Stream(ControlItems items) = 0;

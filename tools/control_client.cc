@@ -33,8 +33,8 @@ Outcome<rpc::FileDescriptor> ConnectToSocket(const std::string& path) {
   std::memcpy(address.sun_path, path.data(), path.size());
   rpc::FileDescriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return NoConnection(
-        path, errno == ECONNREFUSED ? "nobody listens there" : std::string(std::strerror(errno)));
+    return NoConnection(path, errno == ECONNREFUSED ? "no process listens there"
+                                                    : std::string(std::strerror(errno)));
   }
   return fd;
 }

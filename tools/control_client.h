@@ -12,7 +12,7 @@
 namespace kvorum::ctl {
 
 struct AskOptions {
-  // Told of each item; false: no more is wanted, and the call ends with an empty object.
+  // Called for each item; false: no more is wanted, and the call ends with an empty object.
   std::function<bool(const sync::Json& item)> on_item = {};
   // Without a line for this long, the call fails.
   std::chrono::nanoseconds patience = std::chrono::seconds(60);
@@ -21,7 +21,7 @@ struct AskOptions {
 };
 
 // Blocks until the answer is complete, and returns what came with its "ok". An "error" is a
-// failure with its text alone; a socket where nobody listens is kBadConnection.
+// failure with its text alone; a socket without a listener is kBadConnection.
 Outcome<sync::Json> AskControl(const std::string& socket, const sync::Json& request,
                                const AskOptions& options = {});
 

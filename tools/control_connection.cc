@@ -81,7 +81,7 @@ void ControlConnection::End() {
 
 void ControlConnection::OnReady(bool readable, bool writable) {
   const auto self = shared_from_this();          // Close lets go of it
-  if (readable && !is_reading_) return Close();  // broken: nothing else is told unasked
+  if (readable && !is_reading_) return Close();  // broken: no other data comes unasked
   if (readable) ReadMore();
   if (writable && !is_closed_) Send();
 }

@@ -21,7 +21,7 @@ class ControlConnection final : public rpc::Loop::Watcher,
  public:
   // Called on the loop, with each request that can be read.
   using OnRequest = std::function<void(sync::Json request, ControlReply reply)>;
-  // The connection is closed, and is let go of by whoever owns it.
+  // The connection is closed, and its owner lets go of it.
   using OnClosed = std::function<void(ControlConnection& connection)>;
 
   ControlConnection(rpc::Loop& loop, rpc::FileDescriptor fd, const ControlLimits& limits,

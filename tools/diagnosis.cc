@@ -111,8 +111,8 @@ class Rules {
       }
       if (client::IsApiError(member.reading.unreachable)) {
         Add(Severity::kCritical, "refused", member.reading.Name(),
-            "it refuses to answer: " + member.reading.unreachable,
-            "give --user with a user who may do everything");
+            "it refuses the request: " + member.reading.unreachable,
+            "log in with --user as a user with the root role");
         continue;
       }
       Add(majority ? Severity::kWarning : Severity::kCritical, "unreachable", member.reading.Name(),
@@ -122,12 +122,12 @@ class Rules {
     }
     if (voters > 0 && !majority)
       Add(Severity::kCritical, "no-majority", "cluster",
-          fmt::format("{} of {} voting members answer, which is no majority", reached, voters),
+          fmt::format("only {} of {} voting members answer: there is no majority", reached, voters),
           "start the others; only if their data is lost for good, restart one with "
           "--force-new-cluster");
     if (voters > 0 && majority && reached <= voters / 2 + 1 && reached < voters)
-      Add(Severity::kWarning, "no-spare-member", "cluster",
-          "no further member may fail, or writes stop", "bring the missing members back");
+      Add(Severity::kWarning, "no-spare-member", "cluster", "writes stop if one more member fails",
+          "bring the missing members back");
   }
 
   void Leadership() {
@@ -201,14 +201,15 @@ class Rules {
         case ReplicaState::kDamaged:
           is_explained = true;
           Add(Severity::kCritical, "database-damaged", name,
-              "its database lacks records, or has others than it has written, and it serves on",
+              "its database lacks records or has records that it did not write, and it keeps "
+              "serving",
               "look at its disk and its log; bring a majority of healthy members up, then run "
               "`kvorumctl member reseed` at it");
           break;
         case ReplicaState::kQuarantined:
           is_explained = true;
           Add(Severity::kCritical, "quarantined", name,
-              "it serves no keys: its database differs from the other members'",
+              "it does not serve keys: its database differs from the other members'",
               fmt::format("look at its disk, then `kvorumctl --endpoints {} member reseed`",
                           member.reading.member.endpoint));
           break;
@@ -241,7 +242,7 @@ class Rules {
       Add(Severity::kCritical, "hash-differs", "cluster",
           fmt::format("members' data differs at revision {}: {}", facts_.hash_revision,
                       Join(parts, ", ")),
-          "find out which of them is right before any is replaced: `kvorumctl diff` between two "
+          "find out which member is right before you replace any: `kvorumctl diff` between two "
           "members shows the keys");
     }
     if (by_compaction.size() > 1)
@@ -261,15 +262,15 @@ class Rules {
     }
     if (decide_otherwise)
       Add(Severity::kCritical, "older-etcd", "cluster",
-          "a member of etcd is so old that it applies transactions which the others refuse, while "
-          "auth is on: keys part in silence",
-          "update it to 3.6.11, 3.5.30 or 3.4.44 at least, then compare the members "
-          "(`kvorumctl endpoint hashkv --cluster`)");
+          "an old etcd member applies transactions that the others refuse while auth is on: the "
+          "members' keys diverge without an error",
+          "update it to at least 3.6.11, 3.5.30 or 3.4.44, then compare the members (`kvorumctl "
+          "endpoint hashkv --cluster`)");
     if (differ)
       Add(Severity::kCritical, "etcd-differs", "cluster",
-          "a member of etcd holds other keys than the members of kvorum",
-          "`kvorumctl diff` between two members shows the keys; find out which of them is right "
-          "before any is replaced");
+          "an etcd member holds different keys than the kvorum members",
+          "`kvorumctl diff` between two members shows the keys; find out which member is right "
+          "before you replace any");
   }
 
   void Versions() {
@@ -288,7 +289,7 @@ class Rules {
       parts.push_back(fmt::format("{}: {}", version, Join(names, ", ")));
     Add(Severity::kWarning, "versions-differ", "cluster",
         "the members have different versions (" + Join(parts, "; ") + ")",
-        "finish the upgrade; until then the cluster does what the oldest can");
+        "finish the upgrade; until then the cluster has only the oldest version's features");
   }
 
   void Membership() {
@@ -302,12 +303,12 @@ class Rules {
     }
     if (voters > 0 && voters % 2 == 0)
       Add(Severity::kWarning, "even-voters", "cluster",
-          fmt::format("{} voting members survive no more failures than {}", voters, voters - 1),
-          "have an odd number of voting members");
+          fmt::format("{} voting members tolerate no more failures than {}", voters, voters - 1),
+          "use an odd number of voting members");
     if (voters == 1)
       Add(Severity::kNote, "single-member", "cluster",
-          "there is one voting member: its failure stops everything",
-          "three members survive the failure of one");
+          "there is one voting member: its failure stops the cluster",
+          "three members tolerate the failure of one");
   }
 
   void Clocks() {
@@ -360,7 +361,7 @@ class Rules {
     if (waste >= kMuchWaste_bytes && static_cast<double>(waste) > size / 2)
       Add(Severity::kNote, "waste", name,
           fmt::format("{} of its database's {} are free pages", text(waste), text(status.dbsize())),
-          "`kvorumctl defrag` gives them back to the file system; they are used again anyway");
+          "`kvorumctl defrag` returns them to the file system; the database reuses them anyway");
     for (const std::string& error : status.errors())
       if (!error.contains("alarm:"))
         Add(Severity::kWarning, "status-error", name, "it reports: " + error);
@@ -375,7 +376,7 @@ class Rules {
     if (status.raftappliedindex() > 0 && unapplied >= kManyEntries)
       Add(Severity::kWarning, "apply-lag", name,
           fmt::format("{} entries are committed and not applied", unapplied),
-          "its disk or processor does not keep up; past 5,000 it refuses writes");
+          "its disk or processor does not keep up; past 5,000 entries it refuses writes");
     const ExaminedMember* leader = Leader();
     if (leader == nullptr || leader == &member) return;
     const std::uint64_t missing = behind(status.raftindex(), StatusOf(*leader)->raftindex());
@@ -390,7 +391,7 @@ class Rules {
     if (!member.reading.metrics) {
       Add(Severity::kNote, "no-metrics", name,
           "its metrics can't be read: " + member.reading.no_metrics,
-          "without them disks, elections and clocks were not looked at");
+          "without metrics, disks, elections and clocks were not checked");
       return;
     }
     const MetricsPage& page = *member.reading.metrics;
@@ -401,7 +402,7 @@ class Rules {
         Add(Severity::kWarning, code, name,
             fmt::format("{}: the 99th percentile is {:.1f} ms (up to {:.0f} ms is good)", what,
                         *p99 * 1000, limit_s * 1000),
-            "give it a faster disk of its own, and look at what else writes there");
+            "give it a faster, dedicated disk, and check what else writes to it");
     };
     slow("etcd_disk_wal_fsync_duration_seconds", kSlowSync_s, "slow-sync",
          "syncs of its log are slow");
@@ -424,7 +425,7 @@ class Rules {
     const double up_h = start ? std::max((now - *start) / 3600, 1.0) : 1;
     if (*changes / up_h > 1)
       Add(Severity::kWarning, "elections", name,
-          fmt::format("it has seen {:.0f} changes of the leader in {:.0f} h", *changes, up_h),
+          fmt::format("it has seen {:.0f} leader changes in {:.0f} h", *changes, up_h),
           "look for pauses of the leader: disk, processor, network; --election-timeout must be ten "
           "times the round trip between members");
   }
@@ -437,7 +438,7 @@ class Rules {
                                  ? which + " has expired"
                                  : fmt::format("{} expires in {} days", which, left.count());
     Add(left < kExpiresNow ? Severity::kCritical : Severity::kWarning, "certificate", subject, what,
-        "put a new one into its file; it is read again without a restart");
+        "replace the certificate's file; the member reads it again without a restart");
   }
 
   const ClusterFacts& facts_;

@@ -16,7 +16,7 @@ namespace kvorum::ctl {
 enum class Severity : std::uint8_t {
   kNote,      // good to know
   kWarning,   // will become trouble, or has been
-  kCritical,  // the cluster does not do what it is for, or is about to
+  kCritical,  // the cluster is not working, or is about to fail
 };
 
 std::string_view SeverityName(Severity severity);

@@ -143,17 +143,17 @@ Outcome<void> RunDiff(Invocation& invocation) {
 
 std::vector<Flag> DiffFlags() {
   std::vector<Flag> flags = {
-      {.name = "prefix", .type = FlagType::kString, .help = "compare only the keys that begin so"},
+      {.name = "prefix", .type = FlagType::kString, .help = "compare only keys with this prefix"},
       {.name = "rev",
        .type = FlagType::kInt,
        .default_value = "0",
-       .help = "the revision on our side (0: the current one)"},
+       .help = "revision on the local side (0: the current one)"},
       {.name = "other-rev",
        .type = FlagType::kInt,
        .default_value = "0",
-       .help = "the revision on the other side (0: the current one)"},
-      {.name = "values", .help = "show the values too"},
-      {.name = "quiet", .shorthand = 'q', .help = "show only how many keys differ"}};
+       .help = "revision on the other side (0: the current one)"},
+      {.name = "values", .help = "show the values as well"},
+      {.name = "quiet", .shorthand = 'q', .help = "show only the number of keys that differ"}};
   for (Flag& flag : DestinationFlags()) flags.push_back(std::move(flag));
   return flags;
 }

@@ -228,7 +228,7 @@ Outcome<void> RunDoctor(Invocation& invocation) {
 Command DoctorCommand() {
   return {
       .use = "doctor",
-      .brief = "Examines the cluster, and says what is wrong and what to do",
+      .brief = "Examines the cluster and reports each problem with its remedy",
       .description =
           R"(Looks at every member (those of --endpoints and all that the cluster lists): does it answer, who
 leads, alarms, hashes of all data at one revision, versions, size against quota, how far it is
@@ -242,7 +242,7 @@ Disks, elections and clocks are read from the members' /metrics, where that is s
       .group = kClusterGroup,
       .flags = {{.name = "hash",
                  .default_value = "true",
-                 .help = "compare the members' data, which each member has to read for it"}},
+                 .help = "compare the members' data (each member reads all of it)"}},
       .run = RunDoctor};
 }
 

@@ -173,7 +173,7 @@ Outcome<void> RunDu(Invocation& invocation) {
 Command DuCommand() {
   return {
       .use = "du [options] [prefix]",
-      .brief = "Shows how many keys and bytes there are by prefix",
+      .brief = "Shows the number of keys and bytes by prefix",
       .description = R"(Counts the keys, and the bytes of keys and values, by their first folders.
 
 Each key counts once, in the folder of the given depth, or in its own if that is less deep; (top) are
@@ -184,15 +184,15 @@ revision. All values are read for it: on a large keyspace that takes a while.
       .flags = {{.name = "separator",
                  .type = FlagType::kString,
                  .default_value = "/",
-                 .help = "what stands between the parts of a key"},
+                 .help = "separator between the parts of a key"},
                 {.name = "depth",
                  .type = FlagType::kInt,
                  .default_value = "1",
-                 .help = "count by so many levels of folders below the prefix"},
+                 .help = "number of folder levels below the prefix to count by"},
                 {.name = "sort",
                  .type = FlagType::kString,
                  .default_value = "bytes",
-                 .help = "the largest bytes or keys first, or by name",
+                 .help = "sort order: most bytes first, most keys first, or by name",
                  .choices = {"bytes", "keys", "name"}},
                 {.name = "rev",
                  .type = FlagType::kInt,

@@ -1,4 +1,4 @@
-// Runs the program of --exec, one run at a time, on a thread of its own. What failed is run again
+// Runs the program of --exec, one run at a time, on its own thread. What failed is run again
 // after a pause, which grows from a second to half a minute while runs go on failing: what the
 // program makes is to end as the keys are.
 //

@@ -34,7 +34,7 @@ struct ExportedKey {
   std::int64_t mod_revision = 0;
   std::int64_t version = 0;
   std::int64_t lease = 0;  // 0: none
-  std::int64_t ttl_s = 0;  // of the lease; 0: it is gone, or nobody may know
+  std::int64_t ttl_s = 0;  // of the lease; 0: it is gone, or may not be read
 
   friend bool operator==(const ExportedKey&, const ExportedKey&) = default;
 };
@@ -50,7 +50,7 @@ using ExportLine = std::variant<ExportHead, ExportedKey, ExportEnd>;
 // Without the line's end.
 std::string WriteExportLine(const ExportLine& line);
 
-// kInvalidArgument with the reason if it is no such line.
+// kInvalidArgument with the reason if it is malformed.
 Result<ExportLine> ReadExportLine(std::string_view text);
 
 }  // namespace kvorum::ctl

@@ -86,7 +86,7 @@ Outcome<void> FlagSet::CheckRequired() const {
 
 std::expected<void, std::string> FlagSet::Set(std::string_view name, std::string_view text) {
   const auto it = entries_.find(name);
-  KV_CHECK(it != entries_.end(), "a flag that nobody defined is set");
+  KV_CHECK(it != entries_.end(), "an undefined flag is set");
   Entry& entry = it->second;
   KV_TRY(auto value, ParseValue(entry.flag.type, text));
   if (entry.flag.type == FlagType::kStrings && entry.is_set) {
@@ -184,7 +184,7 @@ Outcome<std::vector<std::string>> FlagSet::Parse(std::span<const std::string> ar
 
 const FlagSet::Entry& FlagSet::At(std::string_view name) const {
   const auto it = entries_.find(name);
-  KV_CHECK(it != entries_.end(), "a flag that nobody defined is read");
+  KV_CHECK(it != entries_.end(), "an undefined flag is read");
   return it->second;
 }
 

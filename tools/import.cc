@@ -224,13 +224,13 @@ overwritten unseen. --dry-run reads and compares everything and puts nothing.
                 {.name = "batch",
                  .type = FlagType::kInt,
                  .default_value = "100",
-                 .help = "put so many keys in a transaction (a server's --max-txn-ops, usually "
-                         "128, is the limit)"},
+                 .help =
+                     "keys per transaction (at most the server's --max-txn-ops, 128 by default)"},
                 {.name = "rate",
                  .type = FlagType::kInt,
                  .default_value = "0",
-                 .help = "put at most so many keys a second (0: as fast as it goes)"},
-                {.name = "dry-run", .help = "say what would be put, and put nothing"}},
+                 .help = "maximum number of keys per second (0: unlimited)"},
+                {.name = "dry-run", .help = "report what would be put without putting it"}},
       .run = RunImport};
 }
 

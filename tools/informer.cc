@@ -89,7 +89,7 @@ Command InformerCommand() {
       .group = kSyncGroup,
       .children = {
           {.use = "run [options] <prefix>",
-           .brief = "Keeps a copy of a prefix and tells of its changes",
+           .brief = "Keeps a copy of a prefix and reports its changes",
            .description =
                R"(Lists the keys that begin so, follows them until it is interrupted, and shows each change as a
 line: add, update, delete, and resync for an object that is told again. With `-w json` a line has
@@ -107,14 +107,14 @@ Values that are not JSON are in no index.
            .flags = InformerRunFlags(),
            .run = RunInformer},
           {.use = "get [options] <key>",
-           .brief = "Shows a key as a running informer has it",
+           .brief = "Shows a key in the copy of a running informer",
            .flags = {{.name = "consistent",
-                      .help = "no older than a put that has returned before: asks the server "
-                              "for its revision, and waits for the copy"},
+                      .help = "see every put that returned before: ask the server for its revision "
+                              "and wait until the copy has it"},
                      SocketFlag()},
            .run = GetObject},
           {.use = "list [options]",
-           .brief = "Shows what a running informer has",
+           .brief = "Lists the content of a running informer",
            .flags = {{.name = "by",
                       .type = FlagType::kString,
                       .help = "name=value: only objects with this value in this index"},
@@ -122,7 +122,7 @@ Values that are not JSON are in no index.
                      SocketFlag()},
            .run = ListObjects},
           {.use = "status",
-           .brief = "Shows how far a running informer is",
+           .brief = "Shows the progress of a running informer",
            .flags = {SocketFlag()},
            .run = Status}}};
 }

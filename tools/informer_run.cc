@@ -76,7 +76,7 @@ class ChangeLines {
 };
 
 // Runs the program for each change, and for the newest alone of a key that changes meanwhile. A
-// change whose run failed is told again, together with what its key has become since.
+// change whose run failed is delivered again, together with the key's state by then.
 class ChangeProgram {
  public:
   ChangeProgram(const std::string& command, const World& world, Reporter& reporter)
@@ -91,7 +91,7 @@ class ChangeProgram {
     bool is_kept = false;
     {
       const std::lock_guard lock(mutex_);
-      // A failed change is told with what came since, and at once: the command may work again.
+      // A failed change is delivered with later changes, and at once: the command may work again.
       const auto failed = failed_.TakeOf(KeyOf(change));
       if (failed) queue_.Return(*failed);
       is_kept = queue_.Put(change);
@@ -105,8 +105,7 @@ class ChangeProgram {
     return std::string((change.after ? change.after : change.before)->key());
   }
   void WarnForgotten(const sync::Change& change) {
-    reporter_.Warn(ShownName(KeyOf(change)) +
-                   ": --exec: is not told, too many deletions wait already");
+    reporter_.Warn(ShownName(KeyOf(change)) + ": --exec: skipped, too many deletions are waiting");
   }
 
   void Ended(bool is_ok) {
@@ -115,7 +114,8 @@ class ChangeProgram {
     bool is_kept = false;
     {
       const std::lock_guard lock(mutex_);
-      // A key is in one of the two: what came while the program ran is told with what failed.
+      // A key is in one of the two: changes that came while the program ran are delivered with the
+      // failed one.
       is_kept = (queue_.Has(KeyOf(*change)) ? queue_ : failed_).Return(*change);
     }
     if (!is_kept) WarnForgotten(*change);
@@ -335,11 +335,11 @@ std::vector<Flag> InformerRunFlags() {
   return {
       {.name = "index",
        .type = FlagType::kStrings,
-       .help = "name=json-pointer: what `informer list --by` finds objects by"},
+       .help = "name=json-pointer: an index for `informer list --by`"},
       {.name = "resync",
        .type = FlagType::kDuration,
        .default_value = "0s",
-       .help = "tell every object again this often; 0 never does"},
+       .help = "interval at which every object is reported again (0: never)"},
       {.name = "exec", .type = FlagType::kString, .help = "run this shell command for each change"},
       LongRun::ServedSocketFlag(),
       LongRun::MetricsFlag()};

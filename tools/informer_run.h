@@ -1,5 +1,5 @@
-// kvorumctl informer run: a copy of a prefix, whose changes are told and whose content is asked for
-// through its control socket.
+// kvorumctl informer run: a copy of a prefix, whose changes are printed and whose content can be
+// read through its control socket.
 //
 // Requests (control.h), of which `informer get`, `list` and `status` are the clients:
 //   {"command":"get","key":K,"consistent":bool}        -> ok {"revision":N,"kv":OBJECT}, no kv:

@@ -12,7 +12,7 @@
 
 namespace kvorum::ctl {
 
-// Nothing if the text is no document, or one that is nested more deeply.
+// nullopt if the text is not a document, or one that is nested more deeply.
 std::optional<nlohmann::json> ParseDocument(std::string_view text, std::size_t max_depth);
 
 class JsonPointer {

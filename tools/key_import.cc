@@ -116,7 +116,7 @@ Result<KeyImport::Step> KeyImport::Plan(std::span<const ExportedKey> batch) {
       ++step.counts.created;
       step.Write(key, 0, lease);
     } else if (rows[0].value() == key.value && (lease == 0 || rows[0].lease() == lease)) {
-      // A lease that nobody asked for is the key's own affair.
+      // Without a requested lease, the key's lease does not matter.
       ++step.counts.equal;
     } else if (rules_.existing == ImportRules::Existing::kKeep) {
       ++step.counts.kept;

@@ -1,8 +1,8 @@
-// Puts keys into a cluster in batches, each one transaction that nobody else's change can slip
-// into: what a key is before is read, compared and replaced in one step.
+// Puts keys into a cluster in batches, each one transaction into which no other client's change can
+// slip: what a key is before is read, compared and replaced in one step.
 //
-// Used by one thread. Keys whose value is there already are left alone, so a run that was cut off,
-// at whatever point, is finished by another one. A batch whose answer is lost is read again.
+// Used by one thread. Keys whose value is there already are left alone, so a run that was cut off
+// at any point is finished by another one. A batch whose answer is lost is read again.
 #pragma once
 
 #include <cstdint>

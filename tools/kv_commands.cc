@@ -148,11 +148,10 @@ Command CompactionCommand() {
 }
 
 Command TxnCommand() {
-  return {
-      .use = "txn [options]",
-      .brief = "Txn processes all the requests in one transaction",
-      .description =
-          R"(Reads requests from standard input and applies them as one atomic transaction.
+  return {.use = "txn [options]",
+          .brief = "Txn processes all the requests in one transaction",
+          .description =
+              R"(Reads requests from standard input and applies them as one atomic transaction.
 
 The input has three blocks of lines, each ended by an empty line:
 1) conditions,
@@ -173,9 +172,9 @@ failure requests (get, put, del):
 put key1 "created-key1"
 put key2 "some extra key"
 )",
-      .group = kKeyValueGroup,
-      .flags = {{.name = "interactive", .shorthand = 'i', .help = "say which block is awaited"}},
-      .run = RunTxn};
+          .group = kKeyValueGroup,
+          .flags = {{.name = "interactive", .shorthand = 'i', .help = "prompt for each block"}},
+          .run = RunTxn};
 }
 
 }  // namespace kvorum::ctl

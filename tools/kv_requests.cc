@@ -116,9 +116,9 @@ std::vector<Flag> PutFlags() {
        .type = FlagType::kString,
        .default_value = "0",
        .help = "attach the key to this lease (its id in hexadecimal)"},
-      {.name = "prev-kv", .help = "print the pair that was there before"},
-      {.name = "ignore-value", .help = "keep the value that the key has"},
-      {.name = "ignore-lease", .help = "keep the lease that the key has"},
+      {.name = "prev-kv", .help = "print the previous key-value pair"},
+      {.name = "ignore-value", .help = "keep the key's current value"},
+      {.name = "ignore-lease", .help = "keep the key's current lease"},
   };
 }
 
@@ -143,26 +143,26 @@ std::vector<Flag> GetFlags() {
        .type = FlagType::kString,
        .help = "CREATE, KEY, MODIFY, VALUE or VERSION (KEY by default)",
        .choices = {"CREATE", "KEY", "MODIFY", "VALUE", "VERSION"}},
-      revision("limit", "at most so many pairs (0: all)"),
-      {.name = "prefix", .help = "every key that begins with the given one"},
-      {.name = "from-key", .help = "every key from the given one on, in byte order"},
+      revision("limit", "maximum number of pairs (0: all)"),
+      {.name = "prefix", .help = "use every key with the given prefix"},
+      {.name = "from-key", .help = "use every key from the given one on, in byte order"},
       revision("rev", "as of this revision (0: the newest)"),
-      {.name = "keys-only", .help = "without the values"},
-      {.name = "count-only", .help = "only how many keys there are"},
+      {.name = "keys-only", .help = "leave out the values"},
+      {.name = "count-only", .help = "print only the number of keys"},
       {.name = "print-value-only", .help = "print values without keys (simple format only)"},
       revision("min-create-rev", "only keys created at this revision or later"),
       revision("max-create-rev", "only keys created at this revision or before"),
       revision("min-mod-rev", "only keys last written at this revision or later"),
       revision("max-mod-rev", "only keys last written at this revision or before"),
-      {.name = "stream", .help = "take the answer in chunks, for very many keys"},
+      {.name = "stream", .help = "stream the answer in chunks, for very many keys"},
   };
 }
 
 std::vector<Flag> DeleteFlags() {
   return {
-      {.name = "prefix", .help = "every key that begins with the given one"},
+      {.name = "prefix", .help = "use every key with the given prefix"},
       {.name = "prev-kv", .help = "print the pairs that were deleted"},
-      {.name = "from-key", .help = "every key from the given one on, in byte order"},
+      {.name = "from-key", .help = "use every key from the given one on, in byte order"},
       {.name = "range", .help = "don't wait before deleting a range given by its two ends"},
   };
 }

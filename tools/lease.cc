@@ -128,7 +128,7 @@ Command LeaseCommand() {
           {.use = "grant <ttl>", .brief = "Creates leases", .run = Grant},
           {.use = "keep-alive [options] <leaseID>",
            .brief = "Keeps leases alive (renew)",
-           .flags = {{.name = "once", .help = "renew once, show the new time to live, and end"}},
+           .flags = {{.name = "once", .help = "renew once, show the new time to live, and exit"}},
            .run = KeepAlive},
           {.use = "list", .brief = "List all active leases", .run = ListLeases},
           {.use = "revoke <leaseID>", .brief = "Revokes leases", .run = Revoke},

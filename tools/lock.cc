@@ -36,7 +36,7 @@ Outcome<void> RunLocked(Invocation& invocation, client::Mutex& mutex) {
   return {};
 }
 
-// Shows the key, and holds the lock until it is told to stop.
+// Shows the key, and holds the lock until it is stopped.
 Outcome<void> HoldLock(Invocation& invocation, Printer& printer, client::LeaseSession& lease,
                        client::Mutex& mutex, const std::stop_token& stop) {
   etcdserverpb::RangeRequest request;

@@ -1,4 +1,4 @@
-// The frame of a command that runs until it is told to stop: SIGTERM and SIGINT as a clean end,
+// The frame of a command that runs until it is stopped: SIGTERM and SIGINT as a clean end,
 // what it says (reporter.h), its metrics over HTTP (--metrics-address), its control socket
 // (--socket).
 //

@@ -165,18 +165,18 @@ Outcome<void> RunMakeMirror(Invocation& invocation) {
 
 std::vector<Flag> MirrorFlags() {
   std::vector<Flag> flags = {
-      {.name = "prefix", .type = FlagType::kString, .help = "mirror only the keys that begin so"},
+      {.name = "prefix", .type = FlagType::kString, .help = "mirror only keys with this prefix"},
       {.name = "rev",
        .type = FlagType::kInt,
        .default_value = "0",
-       .help = "do not copy what is there, but every change from this revision on"},
+       .help = "skip the initial copy and mirror every change from this revision on"},
       {.name = "max-txn-ops",
        .type = FlagType::kInt,
        .default_value = "128",
-       .help = "at most so many changes in one transaction"},
+       .help = "maximum number of changes in one transaction"},
       {.name = "dest-prefix",
        .type = FlagType::kString,
-       .help = "put this in the prefix's place in the destination"},
+       .help = "prefix that replaces the source's prefix in the destination"},
       {.name = "no-dest-prefix", .help = "drop the prefix in the destination"}};
   for (Flag& flag : DestinationFlags()) flags.push_back(std::move(flag));
   return flags;

@@ -12,7 +12,7 @@
 namespace kvorum::ctl {
 namespace {
 
-// "host:port" of an endpoint in whatever form.
+// "host:port" of an endpoint in any form.
 std::string Address(const std::string& endpoint) { return client::ParseEndpoint(endpoint).target; }
 
 std::string WhyFailed(const Error& error, const MemberProbe::Connection& connection) {

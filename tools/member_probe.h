@@ -58,7 +58,7 @@ class MemberProbe {
   MemberProbe(const MemberProbe&) = delete;
   MemberProbe& operator=(const MemberProbe&) = delete;
 
-  // The members, also without a majority, and given endpoints that are no member's.
+  // The members, also without a majority, and given endpoints that do not belong to a member.
   MemberList List();
   // One reading per member, in the list's order; an endpoint that turns out to be a listed member
   // is left out.
@@ -68,7 +68,7 @@ class MemberProbe {
   struct Connection {
     std::unique_ptr<client::Client> client;
     std::string why_not = {};
-    std::shared_ptr<std::string> unreachable;  // written when a call finds nobody
+    std::shared_ptr<std::string> unreachable;  // written when a call reaches no server
   };
   Connection& To(const std::string& endpoint);
   client::CallOptions Call() const { return client::CallOptions::Within(timeout_); }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kShutdownGrace(100);
 constexpr std::uint32_t kMaxConnections = 64;
-constexpr std::uint64_t kMaxRequestBodyBytes = 4096;  // of a request, which nobody reads
+constexpr std::uint64_t kMaxRequestBodyBytes = 4096;  // of a request; it is not read
 
 rpc::HttpResponse Answer(const rpc::HttpRequest& request, const sync::Metrics& metrics) {
   if (request.method != "GET" && request.method != "HEAD") {

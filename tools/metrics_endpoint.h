@@ -1,6 +1,6 @@
 // GET /metrics of a running command: what sync/ counts, as Prometheus reads it.
 //
-// Serves on a thread of its own until it is destroyed. The metrics outlive it.
+// Serves on its own thread until it is destroyed. The metrics outlive it.
 #pragma once
 
 #include <memory>

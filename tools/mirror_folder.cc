@@ -71,7 +71,7 @@ Result<rpc::FileDescriptor> OpenLocked(const std::string& folder) {
   return root;
 }
 
-// Whoever may write there decides what the mirror removes, so that nobody else may.
+// A user who may write there decides what the mirror removes, so no other user may.
 Result<void> CheckIsPrivateFolder(int fd) {
   struct stat status{};
   if (fstat(fd, &status) != 0) return SystemError("fstat");
@@ -138,7 +138,7 @@ Result<void> MirrorFolder::ReadList() {
     }
     const bool is_added = line.starts_with('+');
     auto path = UnescapePath(line.substr(std::min<std::size_t>(1, line.size())));
-    // The list is no more believed than the store: a path that no key has was not made here.
+    // The list is as little trusted as the store: a path without a key was not made here.
     if (path) path = MirrorPath(*path);
     if (!path || (!is_added && !line.starts_with('-')))
       return Fail(Code::kDataLoss, std::string(kMirrorOwn) + "/files has a damaged line");
@@ -251,7 +251,7 @@ bool MirrorFolder::HoldsEqual(const FileChange& change) const {
   const auto parent = FindParent(change.path);
   if (!parent) return false;
   const std::string name(FileNameOf(change.path));
-  // A pipe in its place would hold up whoever opens it.
+  // A pipe in its place would block the process that opens it.
   const rpc::FileDescriptor file(
       openat(parent->get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status{};

@@ -9,8 +9,8 @@
 // What the list says is removed later, so that its paths go through the rules for keys, and a
 // folder or list of another owner, or that others may write, is refused.
 //
-// A file at a key's path becomes the mirror's, whoever made it; one elsewhere is never touched. One
-// mirror at a time has a folder. For one thread; every call waits for the disk.
+// A file at a key's path becomes the mirror's, even if another program made it; one elsewhere is
+// never touched. One mirror at a time has a folder. For one thread; every call waits for the disk.
 #pragma once
 
 #include <cstddef>

@@ -26,7 +26,7 @@ class MirrorPlan {
 
   // A list replaces everything. Its keys come by Put, in order.
   void BeginList();
-  // Files that were made, and are none any more, are to go.
+  // Files that were made and have no key any more are to go.
   void EndList(const std::set<std::string, std::less<>>& made);
   bool is_listing() const { return is_listing_; }
 

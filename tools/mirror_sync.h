@@ -1,8 +1,8 @@
 // Keeps a mirror's folder equal to a prefix: what a source delivers, made as batches of files.
 //
 // Everything runs on the executor, whose thread also waits for the disk; nothing else may be on it.
-// A change that cannot be made is told once and tried again every two seconds, and what comes
-// meanwhile waits with it: beyond kMaxPendingBytes the source delivers no more. Start and Stop are
+// A change that cannot be made is reported once and tried again every two seconds, and later
+// changes wait with it: beyond kMaxPendingBytes the source delivers no more. Start and Stop are
 // thread-safe. Store, executor and folder outlive it.
 #pragma once
 
@@ -72,7 +72,7 @@ class MirrorSync final : private sync::SourceSink {
   MirrorFolder& folder_;
   const MirrorEvents events_;
   MirrorPlan plan_;
-  std::map<std::string, std::string> failed_;  // paths whose change failed, with the reason told
+  std::map<std::string, std::string> failed_;  // path to the reason that was reported
   MirrorBatch batch_;                          // as it has come so far
   bool is_dirty_ = false;
   sync::Timer retry_;

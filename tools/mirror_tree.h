@@ -1,5 +1,5 @@
 // The keys of a mirror as a tree of files: a key that has keys below it (a, beside a/b) is a
-// folder, and has no file of its own until they are gone. So what is a file follows from the keys
+// folder, and has no file until they are gone. So what is a file follows from the keys
 // alone, and not from the order in which they came.
 //
 // For one thread. Cost: O(depth · log n), and a key's path in memory.

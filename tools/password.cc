@@ -38,7 +38,7 @@ void TellSignal(int number) {
 std::string ErrnoMessage() { return std::generic_category().message(errno); }
 
 // Makes signals readable, whichever thread receives them, until it is destroyed. Signals that the
-// process was told to ignore stay ignored.
+// process ignores stay ignored.
 class SignalPipe {
  public:
   SignalPipe() {

@@ -123,7 +123,7 @@ struct PrinterOptions {
   bool values_only = false;  // simple: values without their keys
 };
 
-// simple, fields, json, protobuf or table; null if the format is none of these. The printer writes
+// simple, fields, json, protobuf or table; null for any other format. The printer writes
 // answers to `out` and, in the simple format, unhealthy endpoints to `err`.
 std::unique_ptr<Printer> MakePrinter(std::string_view format, PrinterOptions options,
                                      std::ostream& out, std::ostream& err);

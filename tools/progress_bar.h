@@ -1,6 +1,6 @@
-// A line on the terminal that shows how far a command is, drawn anew on a thread of its own.
+// A line on the terminal that shows how far a command is, redrawn by its own thread.
 //
-// Nothing is drawn where the error stream is no terminal. Nobody else may write to that stream
+// Nothing is drawn where the error stream is not a terminal. No other code may write to that stream
 // while the bar exists.
 #pragma once
 

@@ -110,7 +110,8 @@ void Reporter::Run() {
       wake_.wait(lock, has_work);
     std::vector<Line> lines = std::exchange(queue_, {});
     if (const std::uint64_t lost = std::exchange(lost_lines_, 0); lost > 0)
-      lines.push_back(MakeWarning(std::to_string(lost) + " lines were lost: nobody read them"));
+      lines.push_back(
+          MakeWarning(std::to_string(lost) + " lines were lost: the reader did not keep up"));
     queued_bytes_ = 0;
     const bool is_last = finishing_;
     lock.unlock();

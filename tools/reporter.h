@@ -2,9 +2,9 @@
 // `-w json`), warnings on the error stream, and on a terminal one line that shows how things are,
 // drawn anew in its place.
 //
-// Thread-safe. Lines are written by a thread of its own, so that a reader who stops does not stop
-// the command: at most kMaxLines or kMaxBytes wait for it, and as many are being written. Nobody
-// else writes to the two streams while a reporter exists.
+// Thread-safe. Lines are written by a separate thread, so that a reader who stops does not stop
+// the command: at most kMaxLines or kMaxBytes wait for it, and as many are being written. No other
+// code writes to the two streams while a reporter exists.
 #pragma once
 
 #include <condition_variable>
@@ -32,7 +32,7 @@ struct ReporterOptions {
   std::string prefix = {};         // of every warning in text, such as "n1: "
   // The terminal's line; called on the reporter's thread. Null: there is none.
   std::function<std::string()> progress = {};
-  std::stop_token stop = {};  // nobody waits for room after it
+  std::stop_token stop = {};  // no caller waits for room after it
 };
 
 class Reporter {

@@ -111,7 +111,7 @@ Outcome<void> RevokePermission(Invocation& invocation) {
 
 std::vector<Flag> RangeFlags(std::string_view verb) {
   return {
-      {.name = "prefix", .help = fmt::format("{} the keys that begin so", verb)},
+      {.name = "prefix", .help = fmt::format("{} the keys with this prefix", verb)},
       {.name = "from-key",
        .help = fmt::format("{} the key and all keys after it, in the order of their bytes", verb)}};
 }

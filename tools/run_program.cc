@@ -87,7 +87,8 @@ class OwnedFd {
   const int fd_;
 };
 
-// A file in memory, so that nobody has to write while the program reads: -1 if there is no input.
+// A file in memory, so that no thread has to write while the program reads: -1 if there is no
+// input.
 int MakeInput(std::string_view bytes) {
   if (bytes.empty()) return -1;
   const int fd = memfd_create("input", MFD_CLOEXEC);
@@ -116,7 +117,7 @@ struct WakeUp {
   }
 };
 
-// Returns once the child has ended, by itself or because it was told to.
+// Returns once the child has ended, by itself or because it was stopped.
 void AwaitEnd(pid_t child, const std::stop_token& stop) {
   const OwnedFd ended(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
   const OwnedFd stopped(eventfd(0, EFD_CLOEXEC));

@@ -23,7 +23,7 @@ struct ProgramEnd {
 struct ProgramOptions {
   std::string_view input = {};   // its standard input, which it need not read
   bool output_to_error = false;  // its standard output goes to the error stream
-  // If it can stop, the program has a process group of its own, which is then sent SIGTERM, and
+  // If it can stop, the program has its own process group, which is then sent SIGTERM, and
   // five seconds later SIGKILL.
   std::stop_token stop = {};
 };

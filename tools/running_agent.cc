@@ -21,7 +21,7 @@ Result<void> Leave(sync::Syncer& syncer) {
   std::promise<Result<void>> left;
   syncer.Leave([&](Result<void> result) { left.set_value(std::move(result)); });
   auto result = left.get_future().get();
-  syncer.Stop();  // and with it whoever sets the promise
+  syncer.Stop();  // and with it the setter of the promise
   return result;
 }
 

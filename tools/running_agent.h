@@ -42,7 +42,7 @@ class AgentEnding {
 
 class RunningAgent {
  public:
-  // An empty folder is none.
+  // An empty text means no folder.
   RunningAgent(LongRun& run, client::Client& client, sync::SyncerOptions options,
                const sync::AgentState& state, std::string folder);
 

@@ -18,7 +18,7 @@ std::vector<Flag> GlobalFlags();
 
 // The user on whose behalf a command runs.
 struct LogIn {
-  std::string user;  // empty: nobody
+  std::string user;  // empty: no user
   std::string password;
 };
 // The flags for a second cluster: certificates and user. They begin with dest-.

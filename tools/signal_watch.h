@@ -1,4 +1,4 @@
-// Signals as calls on a thread of its own.
+// Signals as calls on a separate thread.
 //
 // To be created before any other thread, which inherits that the signals are blocked.
 #pragma once
@@ -18,7 +18,7 @@ class SignalWatch {
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
-  // Once. `on_signal` is told which signal came, and may wait.
+  // Once. `on_signal` gets the signal that came, and may wait.
   void Listen(std::function<void(int signal)> on_signal);
   // Nothing is called any more once it has returned.
   void Stop();

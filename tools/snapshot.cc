@@ -65,7 +65,7 @@ class Saves {
     return {};
   }
 
-  // Until the process is ended. A save that fails is told, and the next one is made at its time.
+  // Until the process is ended. A failed save is reported, and the next one is made at its time.
   Outcome<void> Repeat(const std::string& folder, std::chrono::nanoseconds interval) {
     // A save that takes longer than the interval puts the next one off: none are made up for.
     for (DownloadClock::time_point next = DownloadClock::now();;
@@ -145,17 +145,18 @@ snapshot-20261124T093000Z.db. --keep alone saves once, for cron; --every goes on
 tells what fails and tries again at the next time. Older snapshots go only after a new one has come,
 and no other file is touched.
 )",
-           .flags = {{.name = "compress",
-                      .help =
-                          "compress with gzip; kvorumutl reads it as it is, etcdutl after gunzip"},
-                     {.name = "every",
-                      .type = FlagType::kDuration,
-                      .default_value = "0s",
-                      .help = "save again and again, with this time from one to the next"},
-                     {.name = "keep",
-                      .type = FlagType::kUint,
-                      .default_value = "0",
-                      .help = "how many snapshots stay in the directory (0: all)"}},
+           .flags =
+               {{.name = "compress",
+                 .help =
+                     "compress with gzip; kvorumutl reads the file directly, etcdutl after gunzip"},
+                {.name = "every",
+                 .type = FlagType::kDuration,
+                 .default_value = "0s",
+                 .help = "save repeatedly at this interval"},
+                {.name = "keep",
+                 .type = FlagType::kUint,
+                 .default_value = "0",
+                 .help = "number of snapshots to keep in the directory (0: all)"}},
            .run = RunSave}}};
 }
 

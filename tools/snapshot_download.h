@@ -35,7 +35,7 @@ Outcome<std::string> DownloadSnapshot(client::Client& client, const client::Call
 // "snapshot-20261124T093000Z.db", with ".gz" if it is compressed.
 std::string SeriesName(std::int64_t unix_s, bool compress);
 // The names of a series' oldest snapshots beyond `keep`, of which `newest` is one: it stays though
-// a clock that was ahead has given others later names. Other files' names are none of ours.
+// a clock that was ahead has given others later names. Other files are left alone.
 // Precondition: keep > 0.
 std::vector<std::string> OutdatedNames(std::vector<std::string> names, std::size_t keep,
                                        std::string_view newest);

@@ -6,7 +6,7 @@ namespace kvorum::ctl {
 
 Command SnapshotServerCommand() {
   return {.use = "snapshot-server <subcommand>",
-          .brief = "Sends subscribers what stands in the store",
+          .brief = "Sends the store's content to subscribers",
           .group = kSyncGroup,
           .children = {SnapshotServerRunCommand(), SnapshotServerSubscribeCommand(),
                        SnapshotServerStatusCommand()}};

@@ -173,10 +173,11 @@ Outcome<void> RunSnapshotServer(Invocation& invocation) {
 }  // namespace
 
 Command SnapshotServerRunCommand() {
-  return {.use = "run --type <name>=<prefix>",
-          .brief = "Serves prefixes of the store to subscribers",
-          .description =
-              R"(Serves each type, which is a prefix of the store, by the delta discovery protocol
+  return {
+      .use = "run --type <name>=<prefix>",
+      .brief = "Serves prefixes of the store to subscribers",
+      .description =
+          R"(Serves each type, which is a prefix of the store, by the delta discovery protocol
 (envoy.service.discovery.v3, DeltaAggregatedResources) until it is interrupted. Keys behind the
 prefix are the resources' names, and a version is the hash of a value's bytes.
 
@@ -186,38 +187,42 @@ read within --send-timeout is ended; a second stream of a node ends the first. W
 --node-from-certificate a subscriber is the node that its certificate names, and no other; without
 it a node is whoever says so.
 )",
-          .flags = {{.name = "type",
-                     .type = FlagType::kStrings,
-                     .help = "a type and its prefix, as dp=/dp/; may be given again",
-                     .required = true},
-                    {.name = "listen",
-                     .type = FlagType::kString,
-                     .default_value = "127.0.0.1:18000",
-                     .help = "where subscribers connect, as host:port or unix:path (port 0: any)"},
-                    {.name = "flush",
-                     .type = FlagType::kDuration,
-                     .default_value = "1s",
-                     .help = "collect changes for so long before they are sent"},
-                    {.name = "full",
-                     .type = FlagType::kDuration,
-                     .default_value = "60s",
-                     .help = "make all snapshots anew so often"},
-                    {.name = "send-timeout",
-                     .type = FlagType::kDuration,
-                     .default_value = "60s",
-                     .help = "end a subscriber that does not read a response for so long"},
-                    {.name = "cert-file",
-                     .type = FlagType::kString,
-                     .help = "a certificate to show subscribers, in PEM"},
-                    {.name = "key-file", .type = FlagType::kString, .help = "its key, in PEM"},
-                    {.name = "trusted-ca-file",
-                     .type = FlagType::kString,
-                     .help = "subscribers need a certificate of these authorities, in PEM"},
-                    {.name = "node-from-certificate",
-                     .help = "a subscriber's node is the common name in its certificate"},
-                    LongRun::ServedSocketFlag(),
-                    LongRun::MetricsFlag()},
-          .run = RunSnapshotServer};
+      .flags =
+          {{.name = "type",
+            .type = FlagType::kStrings,
+            .help = "a type and its prefix, as dp=/dp/; may be given again",
+            .required = true},
+           {.name = "listen",
+            .type = FlagType::kString,
+            .default_value = "127.0.0.1:18000",
+            .help = "address for subscribers, as host:port or unix:path (port 0: any)"},
+           {.name = "flush",
+            .type = FlagType::kDuration,
+            .default_value = "1s",
+            .help = "time to collect changes before they are sent"},
+           {.name = "full",
+            .type = FlagType::kDuration,
+            .default_value = "60s",
+            .help = "interval at which all snapshots are rebuilt"},
+           {.name = "send-timeout",
+            .type = FlagType::kDuration,
+            .default_value = "60s",
+            .help = "time after which a subscriber that does not read a response is disconnected"},
+           {.name = "cert-file",
+            .type = FlagType::kString,
+            .help = "server certificate for subscribers, in PEM"},
+           {.name = "key-file",
+            .type = FlagType::kString,
+            .help = "key of the server certificate, in PEM"},
+           {.name = "trusted-ca-file",
+            .type = FlagType::kString,
+            .help =
+                "CA certificates, in PEM; subscribers need a certificate issued by one of them"},
+           {.name = "node-from-certificate",
+            .help = "take a subscriber's node name from the common name of its certificate"},
+           LongRun::ServedSocketFlag(),
+           LongRun::MetricsFlag()},
+      .run = RunSnapshotServer};
 }
 
 }  // namespace kvorum::ctl

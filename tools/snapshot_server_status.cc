@@ -21,8 +21,8 @@ Outcome<void> RunSnapshotServerStatus(Invocation& invocation) {
   const auto take = [&](const sync::Json& item) {
     auto state = ReadSnapshotStatusItem(item);
     if (!state) {
-      read =
-          Fail(ExitCode::kError, "the running command answers otherwise: " + state.error().message);
+      read = Fail(ExitCode::kError,
+                  "unexpected answer from the running command: " + state.error().message);
       return false;
     }
     states.push_back(*std::move(state));
@@ -46,7 +46,7 @@ Outcome<void> RunSnapshotServerStatus(Invocation& invocation) {
 Command SnapshotServerStatusCommand() {
   return {
       .use = "status --socket <path>",
-      .brief = "Shows how a snapshot server's subscribers are",
+      .brief = "Shows the state of a snapshot server's subscribers",
       .description =
           R"(Asks a snapshot server that runs with --socket. For each node and type, shows the version of
 the last response's set, its nonce, the nonce that was accepted last, that which was refused and why,

@@ -1,4 +1,4 @@
-// kvorumctl snapshot-server subscribe: a subscriber that shows what it is sent.
+// kvorumctl snapshot-server subscribe: a subscriber that shows its responses.
 #include <algorithm>
 #include <atomic>
 #include <future>
@@ -137,7 +137,7 @@ Outcome<void> RunSnapshotServerSubscribe(Invocation& invocation) {
 Command SnapshotServerSubscribeCommand() {
   return {
       .use = "subscribe --node <name> --type <name>",
-      .brief = "Subscribes to a snapshot server and shows what it sends",
+      .brief = "Subscribes to a snapshot server and shows its responses",
       .description =
           R"(Subscribes to types of a snapshot server, or of another server of the delta discovery protocol,
 as a node, until it is interrupted. Each response is a line with its type and nonce, then the names
@@ -158,10 +158,10 @@ connection; no cluster is asked.
                 {.name = "address",
                  .type = FlagType::kString,
                  .default_value = "127.0.0.1:18000",
-                 .help = "where the server is, as host:port or unix:path"},
+                 .help = "address of the server, as host:port or unix:path"},
                 {.name = "nack",
                  .type = FlagType::kString,
-                 .help = "refuse every response with this text, and hold nothing"},
+                 .help = "refuse every response with this text and keep nothing"},
                 LongRun::MetricsFlag()},
       .run = RunSnapshotServerSubscribe};
 }

@@ -13,7 +13,7 @@ datadir::OnProgress StepProgress::Callback() {
 void StepProgress::Tell(std::string_view step, std::uint64_t done_bytes,
                         std::uint64_t total_bytes) {
   const std::lock_guard lock(mutex_);
-  // A second pass of one name is a step of its own.
+  // A second pass of one name is a separate step.
   if (step != step_ || done_bytes < done_bytes_) begin_ = Clock::now();
   step_ = step;
   done_bytes_ = done_bytes;

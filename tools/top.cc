@@ -33,8 +33,8 @@ bool SleepUntil(const std::stop_token& stop, std::chrono::steady_clock::time_poi
   return !stop.stop_requested();
 }
 
-// Samples the events on a thread of its own: of each interval the first 1,000, over a watch of its
-// own, which begins with the interval.
+// Samples the events on a separate thread: of each interval the first 1,000, over a new watch,
+// which begins with the interval.
 class EventSampler {
  public:
   EventSampler(client::Client& client, std::string prefix, std::string separator,
@@ -259,7 +259,7 @@ Outcome<void> RunTop(Invocation& invocation) {
 Command TopCommand() {
   return {
       .use = "top [options]",
-      .brief = "Shows the cluster's work live",
+      .brief = "Shows the cluster's activity live",
       .description =
           R"(Shows, again and again, who leads, how far each member is behind, its reads and writes a second, the
 99th percentiles of requests, log syncs and database commits, and the prefixes with the most writes.
@@ -272,19 +272,20 @@ member gets a line per interval. Interrupt it to end it.
       .flags = {{.name = "interval",
                  .type = FlagType::kDuration,
                  .default_value = "2s",
-                 .help = "time between two pictures"},
-                {.name = "once", .help = "show one picture, of one interval, and end"},
+                 .help = "time between two updates"},
+                {.name = "once", .help = "show one interval and exit"},
                 {.name = "hot",
                  .type = FlagType::kInt,
                  .default_value = "5",
-                 .help = "show so many prefixes with the most writes (0: none, and watch nothing)"},
+                 .help =
+                     "number of prefixes with the most writes to show (0: none, without a watch)"},
                 {.name = "prefix",
                  .type = FlagType::kString,
-                 .help = "look for these prefixes only below this one"},
+                 .help = "count only prefixes below this one"},
                 {.name = "separator",
                  .type = FlagType::kString,
                  .default_value = "/",
-                 .help = "what stands between the parts of a key"}},
+                 .help = "separator between the parts of a key"}},
       .run = RunTop};
 }
 

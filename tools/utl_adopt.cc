@@ -34,7 +34,7 @@ std::vector<Flag> Flags(std::string old_database) {
        .required = true},
       {.name = "wal-dir",
        .type = FlagType::kString,
-       .help = "path of its log, if that is somewhere else"},
+       .help = "path of its log, if it is outside the data directory"},
       {.name = "drop-old",
        .type = FlagType::kSwitch,
        .help = "remove " + std::move(old_database) + ", which is kept otherwise"},
@@ -64,7 +64,7 @@ void WaitForOthers(const Invocation& invocation, const datadir::Layout& layout) 
   const Duration timeout = invocation.flags.Duration("timeout");
   const auto member =
       datadir::WaitForLock(timeout, [&] { return datadir::MemberLock::Take(fs, layout); });
-  // With the member's lock, nobody moves the database away, which would be made anew.
+  // Under the member's lock no other process moves the database away, which would be made anew.
   if (!member.has_value() || !fs.Exists(layout.database).value_or(false)) return;
   static_cast<void>(datadir::WaitForLock(timeout, [&] { return fs.Lock(layout.database); }));
 }

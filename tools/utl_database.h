@@ -14,8 +14,8 @@
 
 namespace kvorum::utl {
 
-// "stat FILE: no such file or directory" and its kind; `call` is the first word. Refuses what is no
-// file, too, so that nobody waits for a named pipe.
+// "stat FILE: no such file or directory" and its kind; `call` is the first word. Refuses what is
+// not a file, too, so that it does not wait for a named pipe.
 ctl::Outcome<void> CheckFile(const std::string& path, std::string_view call = "stat");
 
 // A file without a name in the folder for temporary files: it is gone with the process that has it,

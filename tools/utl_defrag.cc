@@ -28,7 +28,7 @@ namespace {
 
 using ctl::Outcome;
 
-// The copy grows in a file of its own, whose size is its progress.
+// The copy grows in a separate file, whose size is its progress.
 void TellCopied(ctl::StepProgress& progress, const std::string& copy, std::uint64_t total) {
   std::error_code none_yet;
   const std::uint64_t done = std::filesystem::file_size(copy, none_yet);

@@ -17,7 +17,7 @@ struct KvHash;
 
 namespace kvorum::utl {
 
-// Refuses a --write-out that is no format, before anything is read.
+// Refuses a --write-out that is not a format, before anything is read.
 ctl::Outcome<void> CheckFormat(const ctl::Invocation& invocation);
 
 ctl::Outcome<void> PrintStatus(const ctl::Invocation& invocation,

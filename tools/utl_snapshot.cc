@@ -91,7 +91,7 @@ void LogMember(ctl::World& world, std::uint64_t cluster_id, const server::Member
            {"added-peer-is-learner", member.is_learner ? "true" : "false"}});
 }
 
-// Draws a bar on a terminal; what is to be told comes when it is gone.
+// Draws a bar on a terminal; messages come when it is gone.
 Result<void> RestoreWithProgress(Invocation& invocation, bbolt::Reader& snapshot,
                                  datadir::RestoreOptions options) {
   ctl::StepProgress progress;

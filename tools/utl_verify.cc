@@ -50,7 +50,7 @@ Outcome<void> RunVerify(Invocation& invocation) {
 Command VerifyCommand() {
   return {
       .use = "verify --data-dir dir",
-      .brief = "Tells whether a stopped member would start, and what is lost if not",
+      .brief = "Checks whether a stopped member would start and reports what is lost if not",
       .description =
           R"(Reads the log, its markers, the snapshot files and the database of a member of kvorum or etcd that
 does not run, with all checksums that there are, and changes nothing. The exit code is 0 if the
@@ -62,7 +62,7 @@ member would start.
                  .required = true},
                 {.name = "wal-dir",
                  .type = FlagType::kString,
-                 .help = "path of its log, if that is somewhere else"}},
+                 .help = "path of its log, if it is outside the data directory"}},
       .run = RunVerify};
 }
 

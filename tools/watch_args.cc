@@ -24,14 +24,14 @@ std::unexpected<Failure> BadNumber(std::string_view detail) {
 
 std::vector<Flag> WatchFlags() {
   return {
-      {.name = "interactive", .shorthand = 'i', .help = "take watches from standard input"},
-      {.name = "prefix", .help = "every key that begins with the given one"},
+      {.name = "interactive", .shorthand = 'i', .help = "read watches from standard input"},
+      {.name = "prefix", .help = "use every key with the given prefix"},
       {.name = "rev",
        .type = FlagType::kInt,
        .default_value = "0",
-       .help = "from this revision on (0: from now on)"},
-      {.name = "prev-kv", .help = "print the pair before each event as well"},
-      {.name = "progress-notify", .help = "have the server tell how far a quiet watch is"},
+       .help = "start at this revision (0: the next one)"},
+      {.name = "prev-kv", .help = "print the previous key-value pair of each event as well"},
+      {.name = "progress-notify", .help = "have the server report the progress of a quiet watch"},
   };
 }
 

@@ -1,5 +1,5 @@
 // The entries that the log holds at each point of its reading, by index and term, and the meaning
-// of a snapshot marker there. A marker is one of two kinds, told apart by the records before it:
+// of a snapshot marker there. A marker is one of two kinds, distinguished by the records before it:
 //
 // - of a snapshot that this member made: the log holds the marker's entry. The marker counts at
 //   once and changes nothing.

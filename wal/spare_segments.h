@@ -2,7 +2,7 @@
 // reserve for the time when the disk is full. Thread-safe.
 //
 // A file is made under a temporary name, zero-filled and synced; `reserve` in the log's directory
-// is such a file too, of its own size.
+// is such a file too, with another size.
 #pragma once
 
 #include <atomic>

@@ -234,7 +234,7 @@ Result<LogContents> ReadContents(FileSystem& fs, const std::string& dir, const S
   return log;
 }
 
-// A torn write was confirmed to nobody, so no state can contain its entries.
+// A torn write was never acknowledged, so no state can contain its entries.
 Result<void> CheckTorn(const LogContents& log, const Options& options) {
   if (!log.end.torn.has_value() || !options.durable_index) return {};
   KV_TRY(const raft::Index durable, options.durable_index());

@@ -50,8 +50,8 @@ struct Bodies {
   std::int64_t stopped_at = 0;
 };
 
-// gRPC frames no message of 4 GiB, and clients refuse one of 2 GiB: a larger revision is
-// split whatever the watcher wants.
+// gRPC frames no message of 4 GiB, and clients refuse one of 2 GiB: a larger revision is split,
+// even if the watcher asked for whole ones.
 inline constexpr std::size_t kLargestBodyBytes = std::size_t{1} << 30;
 
 struct BodyLimits {

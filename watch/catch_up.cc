@@ -233,7 +233,7 @@ void CatchUp::Round::Scan() {
 
 void CatchUp::Round::Match(const mvcc::RevisionRecord& record) {
   const auto kv = mvcc::DecodeKeyValue(record.value);
-  KV_CHECK(kv.has_value(), "a record of the store is no key-value pair");
+  KV_CHECK(kv.has_value(), "a record of the store is not a key-value pair");
   std::optional<std::uint32_t> place;
   std::size_t with_previous = 0;
   groups.Match(kv->key, [&](Group& group) {

@@ -62,7 +62,7 @@ char* Encode(const Event& event, std::string_view previous, char* out) {
 // The store has checked its own records already.
 mvcc::KeyValue Decode(std::string_view record) {
   const auto kv = mvcc::DecodeKeyValue(record);
-  KV_CHECK(kv.has_value(), "a record of the store is no key-value pair");
+  KV_CHECK(kv.has_value(), "a record of the store is not a key-value pair");
   return *kv;
 }
 

@@ -19,7 +19,7 @@ namespace kvorum::watch {
 struct Feed {
   std::shared_ptr<const EventBatch> batch;
   std::int64_t revision = 0;
-  bool is_other_history = false;  // what watchers have been told so far is not of it
+  bool is_other_history = false;  // what watchers have received so far is not of it
 };
 
 class FeedBox {

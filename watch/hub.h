@@ -43,8 +43,8 @@ struct HubOptions {
   // Events with their previous values that are kept for the watchers of published batches, of all
   // shards; who needs more is caught up.
   std::size_t previous_bytes = std::size_t{16} << 20;
-  // A stream that has had no room for this long has a client that does not read: nobody waits for
-  // its watchers until they are synced again.
+  // A stream that has had no room for this long has a client that does not read: writes do not wait
+  // for its watchers until they are synced again.
   Duration silence = std::chrono::seconds(1);
 };
 

@@ -470,7 +470,7 @@ void Shard::CheckInvariants() const {
       ++watchers;
       KV_CHECK(watcher.id == id && &watcher.stream == stream, "a watcher of another stream");
       const bool is_synced = watcher.state == Watcher::State::kSynced;
-      KV_CHECK(watcher.is_awaited || !is_synced, "nobody waits for a synced watcher");
+      KV_CHECK(watcher.is_awaited || !is_synced, "a synced watcher is not awaited");
       KV_CHECK(!watcher.is_awaited || is_synced || stream->room_ != Stream::Room::kSilent,
                "a watcher is awaited whose client does not read");
       if (!is_synced) ++lagging_from[watcher.lags_from];

@@ -110,7 +110,7 @@ class Shard {
   void Sync(Watcher& watcher);
   void Lag(Watcher& watcher, std::int64_t next);
   void ReadFor(Watcher& watcher);
-  // Nobody waits for it any more, until it is synced again.
+  // Writes do not wait for it any more, until it is synced again.
   void StopAwaiting(Watcher& watcher);
 
   // The stream's sink has no room: unless it has some in time, its client does not read.

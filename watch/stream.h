@@ -114,7 +114,8 @@ class Stream {
   std::uint32_t unsynced_ = 0;               // watchers that lag or are being caught up
   bool some_start_later_ = false;
   bool flush_queued_ = false;
-  // Full: watchers lag, since the sink had no room; silent: for so long that nobody waits for them.
+  // Full: watchers lag, since the sink had no room; silent: for so long that writes do not wait for
+  // them.
   enum class Room : std::uint8_t { kEnough, kFull, kSilent };
   Room room_ = Room::kEnough;
   TimePoint silent_from_;  // kFull: when it becomes silent

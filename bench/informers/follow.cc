@@ -5,7 +5,7 @@
 //
 // Listeners share the threads or, without any, have one each.
 //
-// Says {"heap_bytes": ..., "rss_bytes": ...} once every listener has been told of all objects. Then
+// Says {"heap_bytes": ..., "rss_bytes": ...} once every listener has received all objects. Then
 // each line N on standard input begins a measure of N changes, which is answered by one line.
 #include <malloc.h>
 #include <sys/resource.h>
@@ -42,7 +42,7 @@ constexpr std::chrono::seconds kPatience(60);
 
 void Say(const nlohmann::json& what) { std::cout << what.dump() << '\n' << std::flush; }
 
-// Counts what listeners are told, each for itself.
+// Counts the notifications of each listener separately.
 class Record {
  public:
   explicit Record(std::size_t listeners) : told_(listeners) {}
@@ -57,7 +57,7 @@ class Record {
     if (listener == 0) Measure(value);
     if (++told_[listener].count == goal_) complete_.release();
   }
-  // Until every listener has been told all.
+  // Until every listener has received everything.
   bool Wait() {
     const auto end = Clock::now() + kPatience;
     return std::ranges::all_of(told_,

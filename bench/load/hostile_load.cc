@@ -102,7 +102,7 @@ class Attack {
     setsockopt(slot.fd, SOL_SOCKET, SO_RCVBUF, &kReceiveBufferBytes, sizeof kReceiveBufferBytes);
     Send(slot, slot.kind->first);
     if (slot.kind->then == HostileKind::Then::kHalfCloses) shutdown(slot.fd, SHUT_WR);
-    // The end alone is looked for, and once: answers that nobody reads wake nobody.
+    // The end alone is looked for, and once: unread answers wake no thread.
     epoll_event event{};
     event.events = EPOLLRDHUP | EPOLLET;
     event.data.u64 = place;
@@ -123,7 +123,7 @@ class Attack {
       const epoll_event& event = events[static_cast<std::size_t>(i)];
       const std::uint64_t number = event.data.u64;  // a copy: the kernel's struct is packed
       Slot& slot = slots_[number];
-      // A half that is closed by us alone is no end.
+      // A half that only we have closed is not the end.
       if (slot.fd < 0 || (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) == 0) continue;
       close(std::exchange(slot.fd, -1));
       ++report.ended;

@@ -24,7 +24,7 @@
 
 namespace kvorum::bench {
 
-// Is told the outcome of each call.
+// Gets the outcome of each call.
 class CallObserver {
  public:
   virtual ~CallObserver() = default;

@@ -17,8 +17,8 @@ struct MemoryProbeOptions {
 // usual size (so the translation's misses count, too). Returns nanoseconds a load.
 double RunMemoryProbe(const MemoryProbeOptions& options);
 
-// A random permutation of the numbers below `size` that is a single cycle (Sattolo 1986): whoever
-// follows it from anywhere meets each of them before the first again. Precondition: size > 0.
+// A random permutation of the numbers below `size` that is a single cycle (Sattolo 1986): following
+// it from anywhere meets each of them before the first again. Precondition: size > 0.
 std::vector<std::uint32_t> RandomCycle(std::uint32_t size, std::uint64_t seed);
 
 }  // namespace kvorum::bench

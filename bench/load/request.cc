@@ -97,7 +97,7 @@ Message Range(const RequestShape& shape) {
 }
 
 // TxnRequest: compare = 1, success = 2, failure = 3. "If the key exists, put it, else put it": one
-// compare and one write, whatever the store holds.
+// compare and one write, for any content of the store.
 Message Txn(const RequestShape& shape) {
   Message compare;                    // Compare: result = 1, target = 2, key = 3, mod_revision = 6
   AppendNumber(compare.bytes, 1, 1);  // GREATER

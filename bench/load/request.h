@@ -19,7 +19,7 @@ enum class Operation : std::uint8_t {
   kTxn,
   kLeasedPut,
   kLeaseGrant,
-  kLeaseKeepAlive,  // each on a stream of its own
+  kLeaseKeepAlive,  // each on its own stream
   kLogin,           // the key is the user's name, and the password
   kSnapshot,        // the whole database, each time
 };

@@ -117,7 +117,7 @@ Result<void> Applier::ApplyNormal(const raft::Entry& entry) {
   }
   if (std::exchange(is_answered_later_, false)) return {};
   outcome.is_over_quota = std::exchange(is_over_quota_, false) && value.has_value();
-  // It is written, as on every replica, whatever the size of its own database.
+  // It is written, as on every replica, at any size of the local database.
   if (outcome.is_over_quota) value = kErrNoSpace.Fail();
   // Constructed first: an assignment alone would take the memory that held_ counts for.
   if (held_.bytes() > 0) outcome.result.held = rpc::AnswerMemory::Reservation(std::move(held_));

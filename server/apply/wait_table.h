@@ -38,8 +38,8 @@ struct PendingProposal {
 class WaitTable {
  public:
   void Register(std::vector<PendingProposal> proposals);
-  // Removes and returns the waiters of these ids; null where nobody waits (any more). The result is
-  // parallel to the ids.
+  // Removes and returns the waiters of these ids; null where there is no waiter (any more). The
+  // result is parallel to the ids.
   std::vector<std::unique_ptr<Waiter>> Take(const std::vector<std::uint64_t>& ids);
   // True if this proposal still has a waiter.
   bool Waits(std::uint64_t id) const;

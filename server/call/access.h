@@ -8,7 +8,7 @@
 // it only ever refuses after it has caught up with the cluster.
 //
 // Threads: thread-safe; AdmitUpToDate is called on the call's loop, and continues there or, for a
-// call without one, on any thread. Whoever changes a lease must be allowed to write all of its
+// call without one, on any thread. A user who changes a lease must be allowed to write all of its
 // keys: where these are more than kLeaseKeysOnLoop, AdmitUpToDate checks them on a reader's thread,
 // and continues on the loop.
 #pragma once

@@ -1,6 +1,6 @@
 // The rules, named by the rows of api.h, that decide who may call a method.
 //
-// Errors: those of auth::AuthState. The caller of an invalid request is told of that instead
+// Errors: those of auth::AuthState. An invalid request gets its own error instead
 // (method_registrar.h).
 #pragma once
 

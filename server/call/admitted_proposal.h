@@ -28,7 +28,7 @@ class AdmittedWaiter : public Waiter {
 
  protected:
   virtual void Outcome(ApplyResult&& result) = 0;
-  // The waiter that replaces this one, which is told nothing any more.
+  // The waiter that replaces this one, which gets no further call.
   virtual std::unique_ptr<AdmittedWaiter> Successor() = 0;
 
  private:

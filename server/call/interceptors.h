@@ -16,8 +16,8 @@ bool WantsLeader(const rpc::CallContext& call);
 // kErrNoLeader while this member serves nothing but Maintenance (tells_status_alone), kErrCorrupt
 // while it is kept from serving keys, kErrNotSupportedForLearner for a member
 // without a vote that does not serve this call, kErrInvalidClientApiVersion for metadata
-// client-api-version that is not UTF-8, kErrNoLeader for a call that requires a leader while there
-// is none.
+// client-api-version that is not UTF-8, kErrNoLeader for a call that requires a leader while the
+// cluster has none.
 Result<void> CheckCall(const ServiceContext& context, const rpc::CallContext& call,
                        bool learner_serves);
 

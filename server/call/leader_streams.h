@@ -1,7 +1,7 @@
 // The running streams, long-waiting calls and other work that cannot be answered without a leader,
 // whose clients required one (metadata hasleader). When this member has known no leader for two
 // election time-outs, all of them are cut with `no leader`, so that their clients go to a member
-// that has one. An election that is won in its first round is over by then, and cuts nobody off.
+// that has one. An election that is won in its first round is over by then, and cuts no stream.
 //
 // Thread-safe. Neither streams nor calls are kept alive.
 #pragma once

@@ -1,4 +1,4 @@
-// The versions of the other members forbid some things. Whoever asks for them writes here
+// The versions of the other members forbid some things. The code that asks for them writes here
 // (server/integrity/older_members.h); any thread reads.
 #pragma once
 

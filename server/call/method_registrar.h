@@ -1,9 +1,9 @@
 // Wraps a service's handlers in the checks of every call: the request is decoded once, checked by
 // its method's row (method.h) and against the call's metadata, then handed over typed.
 //
-// The order is the API's: a request that is no message, a learner, metadata, permissions, space in
-// the database, the request's own rules. A caller without permission whose request also breaks
-// those rules is told of the rules instead. Threads: handlers are called on the call's loop, or on
+// The order is the API's: a request that is not a message, a learner, metadata, permissions, space
+// in the database, the request's own rules. A caller without permission whose request also breaks
+// those rules gets the rules' error instead. Threads: handlers are called on the call's loop, or on
 // any thread after permissions had to catch up.
 #pragma once
 
@@ -111,7 +111,7 @@ rpc::UnaryMethod MethodRegistrar::Guarded(ServiceContext& context,
     const auto admitted = access.Admit(
         *call, [&](const Asker& asker) { return method.admits(asker, request.request); });
     if (admitted.has_value()) return run(handler, call, std::move(request), std::move(reply));
-    // An invalid request is reported as such to every caller, whatever the token.
+    // An invalid request is reported as such to every caller, with any token.
     if (method.check != nullptr) {
       if (auto valid = method.check(request.request, context.limits.max_txn_ops);
           !valid.has_value())

@@ -34,8 +34,8 @@ class Quarantine {
   // The database was replaced.
   void End();
 
-  // The database is known to be damaged, whether or not this member serves: one that nobody could
-  // replace serves on, but its copy is given to no other member that is re-seeded.
+  // The database is known to be damaged, whether or not this member serves: one that could not be
+  // replaced keeps serving, but no other member is re-seeded from it.
   void SetDamaged(bool damaged) { damaged_.store(damaged, std::memory_order_relaxed); }
   bool is_damaged() const { return damaged_.load(std::memory_order_relaxed); }
 

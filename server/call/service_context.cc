@@ -22,7 +22,7 @@ bool IsRevocation(std::string_view entry) {
   return request.has_value() && request->kind == RequestKind::kLeaseRevoke;
 }
 
-// Refuses a write whatever the outcome of the alarm.
+// Refuses a write after any outcome of the alarm.
 class RefusalWaiter final : public Waiter {
  public:
   explicit RefusalWaiter(std::move_only_function<void(const Error& error)> refuse)

@@ -122,12 +122,12 @@ struct ServiceContext {
   ResponseHeader Header(std::int64_t revision) const;
 
   // Checks the rules for every proposal (the applied index keeps up, the entry is not too large),
-  // then hands it over. The waiter is told of a refusal like of any other failure.
+  // then hands it over. The waiter gets a refusal like any other failure.
   void Propose(rpc::Loop* loop, RequestKind kind, std::string_view body,
                std::unique_ptr<Waiter> waiter, Duration timeout);
   // The same in a caller's name, whose permissions are checked again where the entry is applied. If
   // permissions changed meanwhile, usually somebody else's, the entry is proposed again; the caller
-  // notices only changes of its own. Beside an older etcd the body is written anew first.
+  // notices only its own changes. Beside an older etcd the body is written anew first.
   void ProposeFor(const rpc::Caller& caller, rpc::Loop* loop, RequestKind kind,
                   std::string_view body, std::unique_ptr<AdmittedWaiter> waiter, Duration timeout);
   // True if a write of this cost is allowed by the quota and this member's disks.

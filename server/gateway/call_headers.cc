@@ -74,7 +74,7 @@ Result<Duration> ReadTimeout(std::string_view text) {
   }
   const auto count = ParseInt(text.substr(0, text.size() - 1), 10);
   if (!count.has_value()) return invalid();
-  // A longer one is none that anybody waits for.
+  // A longer one is not a deadline that any client waits for.
   const std::int64_t most = std::chrono::nanoseconds(std::chrono::years(1)).count() / unit_ns;
   return std::chrono::nanoseconds(std::clamp(*count, -most, most) * unit_ns);
 }

@@ -62,7 +62,7 @@ void Gateway::AddRoutes(rpc::HttpMux& mux) const {
   };
   mux.HandlePrefix(std::string(kPrefix), serve);
   mux.HandlePrefix(std::string(kOldPrefix), serve);
-  // Without its slash it is no path of ours, and is not redirected.
+  // Without its slash it is not a path of ours and is not redirected.
   mux.Handle(std::string(kOldPrefix.substr(0, kOldPrefix.size() - 1)),
              [](const rpc::HttpRequest&, rpc::HttpReply reply) {
                reply.Send(rpc::HttpError(404, "404 page not found"));

@@ -44,7 +44,7 @@ class GatewayCall : public rpc::Timer, public std::enable_shared_from_this<Gatew
   // `method`: the route's.
   GatewayCall(const GatewayParts& parts, const Route& route, const rpc::Router::Method& method,
               rpc::HttpRequest request, rpc::HttpReply reply);
-  // On its loop: the call lives on whatever waits for it, of which the loop's timer is none.
+  // On its loop: the objects that wait for the call keep it alive; the loop's timer does not.
   ~GatewayCall() override { StopTimer(); }
   GatewayCall(const GatewayCall&) = delete;
   GatewayCall& operator=(const GatewayCall&) = delete;
@@ -54,7 +54,7 @@ class GatewayCall : public rpc::Timer, public std::enable_shared_from_this<Gatew
 
  protected:
   virtual void Run() = 0;
-  // Nobody waits for the call any more, or its time is over.
+  // The call has no waiter any more, or its time is over.
   virtual void End(const Error& reason) = 0;
   // An answer before the handler was called.
   void Refuse(const Error& error);

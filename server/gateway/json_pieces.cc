@@ -47,7 +47,7 @@ void JsonPieces::Scan() {
       const std::string_view word = WordWith(text_[begin_]);
       const std::size_t place = scanned_ - begin_;
       if (word.empty()) {
-        complete_ = !IsNumberByte(c);  // the next byte is none of the number
+        complete_ = !IsNumberByte(c);  // the next byte is not part of the number
       } else {
         complete_ = c != word[place] || place + 1 == word.size();
       }

@@ -40,7 +40,7 @@ class JsonReader {
   Result<JsonToken> Next();
   // The kind of the next token, without taking it.
   JsonToken::Kind Peek();
-  // Skips the next value, whatever it is.
+  // Skips the next value, of any kind.
   Result<void> Skip();
 
   // An error about what stands there, kInvalidArgument.
@@ -62,12 +62,12 @@ class JsonReader {
 // An error text as protojson begins it. The space does not break: clients can't rely on it.
 Error JsonError(std::string_view text);
 
-// The integer that a number's text stands for: "1.50e2" is 150. Nothing if it is none, or if
-// digits of it do not fit.
+// The integer that a number's text stands for: "1.50e2" is 150. nullopt if it is not an integer, or
+// if its digits do not fit.
 std::optional<std::int64_t> IntegerOf(std::string_view number);
 std::optional<std::uint64_t> UnsignedOf(std::string_view number);
-// The number at the start of a string's text, which must end at no letter or digit; empty if there
-// is none.
+// The number at the start of a string's text, which must not end at a letter or digit; empty if
+// there is no number.
 std::string_view NumberIn(std::string_view text);
 
 }  // namespace kvorum::server::gateway

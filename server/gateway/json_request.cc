@@ -76,7 +76,7 @@ class RequestEncoder {
   Result<void> Part(const FieldShape& field);
   // `keeps_zero`: the value is written even if it is the field's zero.
   Result<void> Scalar(const FieldShape& field, bool keeps_zero);
-  // False if the token is no value of the field.
+  // False if the token is not a value of the field.
   bool PutScalar(const FieldShape& field, const JsonToken& token, bool keeps_zero);
   bool PutNumber(const FieldShape& field, std::optional<std::uint64_t> number, bool keeps_zero);
   bool PutBytes(const FieldShape& field, std::string_view bytes, bool keeps_zero);

@@ -42,7 +42,8 @@ class StreamCall final : public GatewayCall {
   Result<std::optional<SharedBytes>> NextMessage();
   void SendMessages(const ByteChain& bytes, bool is_framed);
   void OnWritten(const Result<void>& written);
-  // The handler is told that it is over, the client gets the status after the outstanding write.
+  // The handler is notified that it is over, the client gets the status after the outstanding
+  // write.
   void Cut(const Error& reason);
   void FinishWith(Error status);
   void SendEnd();

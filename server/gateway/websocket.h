@@ -4,7 +4,7 @@
 //
 // Only three of the handshake's headers reach the call: Origin, Referer, and its token, which
 // browsers can send as a subprotocol ("Sec-WebSocket-Protocol: Bearer, TOKEN") or in a cookie
-// ("token=TOKEN"). The cookie is none of a page's of another host.
+// ("token=TOKEN"). Pages of another host cannot set the cookie.
 #pragma once
 
 #include <optional>

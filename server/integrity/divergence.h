@@ -14,7 +14,7 @@ struct Comparison {
     kNothing,     // no two members have a revision and a compaction in common
     kEqual,       // those compared are equal
     kMinority,    // a majority of the cluster is equal, others differ from it
-    kNoMajority,  // some differ, and nobody knows who is right
+    kNoMajority,  // some differ, and it is unknown which are right
   };
 
   Verdict verdict = Verdict::kNothing;

@@ -1,8 +1,8 @@
 // Compares this member's HashKV with that of the cluster's members of etcd, which do not know the
-// incremental hash (replica_check.h). What it finds goes to the log and into the metrics: of two
-// programs nobody knows which is right.
+// incremental hash (replica_check.h). What it finds goes to the log and into the metrics: it cannot
+// know which of two programs is right.
 //
-// It compares the hashes that compactions leave, which cost nobody anything. Where clients compact
+// It compares the hashes that compactions leave, which cost nothing extra. Where clients compact
 // nothing, and when another member of etcd is found, it compares everything, for which both members
 // read all their keys: then an hour passes before the next time.
 //

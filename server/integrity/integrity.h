@@ -33,9 +33,10 @@ class Integrity {
   // Compares this member with those that run, for one that has been a member before. An error if
   // it differs: then it must not serve.
   Result<void> CheckAtStart();
-  // Asks the other members for their versions, if auth is on or this member `joins`: then nobody
-  // knows yet. An error if it must not run beside them while auth is on, and it is. A text if that
-  // is how it must end (Applier::RefuseAuthWhileJoining) should auth turn out to be on.
+  // Asks the other members for their versions, if auth is on or this member `joins`: then the
+  // versions are still unknown. An error if it must not run beside them while auth is on, and it
+  // is. A text if that is how it must end (Applier::RefuseAuthWhileJoining) should auth turn out to
+  // be on.
   Result<std::optional<std::string>> CheckOlderMembers(const std::vector<Member>& others,
                                                        bool joins);
   void Start();

@@ -57,7 +57,7 @@ class OlderMembers {
   PeerRequester& peers_;
   const OlderMembersAction action_;
   MemberPatches& found_;
-  // Versions that the members told last; a member that does not answer now is what it was.
+  // The last known versions of the members; a member that does not answer keeps its version.
   std::map<raft::MemberId, Version> versions_;
   std::vector<raft::MemberId> said_;
   bool said_while_auth_ = false;

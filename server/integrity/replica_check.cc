@@ -127,7 +127,7 @@ void ReplicaCheck::EndPass() {
   ReadLater(kBusyPause);
 }
 
-// A database that nobody writes to needs no pass every two seconds.
+// A database without writes needs no pass every two seconds.
 bool ReplicaCheck::MayIdle() const {
   return executor_.clock().Now() < idle_until_ &&
          context_.store->history_sum().durable_revision() == last_pass_revision_;
@@ -244,7 +244,7 @@ void ReplicaCheck::Judge(const Comparison& comparison, const std::vector<MemberH
     reported_.clear();
     return;
   }
-  // kNone stands for members of which nobody knows who is right.
+  // kNone stands for members of which it is unknown which are right.
   std::vector<raft::MemberId> now =
       comparison.verdict == kMinority ? comparison.diverged : std::vector{raft::kNone};
   if (std::exchange(reported_, now) == now) return;

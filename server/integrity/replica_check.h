@@ -8,7 +8,7 @@
 // left out.
 //
 // A member that finds itself wrong acts on itself alone, and only while a majority beside it
-// serves: whatever is wrong with this check, it never takes a cluster down.
+// serves: even a faulty check never takes a cluster down.
 //
 // Runs on the executor, which it blocks while it asks. The owner stops the executor, then destroys
 // this. The counters are for any thread. Bounds: a twentieth of a processor, up to a fifth for

@@ -4,14 +4,14 @@
 // Threads: used on the executor of its call's shard; OnNoLeader on any thread. It owns itself:
 // pending operations hold it, and at least the call does.
 //
-// Waiting costs memory and no thread: two watches, one of its own place and one of the next older
-// one. So a place that goes wakes only the one behind it, and a waiter that loses its own place
-// (its lease is gone) learns it at once.
+// Waiting costs memory and no thread: two watches, one of its place and one of the next older one.
+// So a place that goes wakes only the one behind it, and a waiter that loses its own place (its
+// lease is gone) learns it at once.
 //
 // An answer says: at a moment after the wait this key existed, as it was created here and held by
 // its lease, the lease had time left, and no older key existed, so none can come. It does not say
-// that this still holds when the client reads it: whatever the lock protects should compare the
-// key's creation revision, which never repeats.
+// that this still holds when the client reads it: operations that the lock protects should compare
+// the key's creation revision, which never repeats.
 //
 // A waiter that gives up (the client, or an error) leaves the queue: only this place, not one that
 // was created under the same key since.
@@ -34,7 +34,7 @@
 
 namespace kvorum::server {
 
-// The time to live of the lease that is granted to a caller without one; nobody keeps it alive.
+// The time to live of the lease that is granted to a caller without one; it is not kept alive.
 inline constexpr std::int64_t kSessionTtlSeconds = 60;
 
 class Contender final : public NeedsLeader, public std::enable_shared_from_this<Contender> {
@@ -87,7 +87,7 @@ class Contender final : public NeedsLeader, public std::enable_shared_from_this<
   void OnLooked(Result<LocalRangeAnswer> older);
   void Wait(std::string_view older_key, std::int64_t revision);
   void OnNews(const LocalWatch::News& news);
-  // A watch of its own key did not reach back far enough.
+  // The watch of the waiter's key did not reach back far enough.
   void FindOwnAgain();
   void OnFoundOwn(Result<LocalRangeAnswer> answer);
   // It is the oldest: checks that lease and key still exist.

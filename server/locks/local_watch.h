@@ -65,7 +65,7 @@ class LocalWatch final : public watch::StreamSink, public std::enable_shared_fro
   bool removing_ = false;
   bool posted_ = false;
   bool paused_ = false;
-  mutable bool stream_waits_ = false;  // the stream was told that there is no room
+  mutable bool stream_waits_ = false;  // the stream was notified that there is no room
 };
 
 }  // namespace kvorum::server

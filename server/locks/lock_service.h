@@ -1,5 +1,5 @@
-// v3lockpb.Lock: locks held by leases. A lock is the oldest key of a queue; unlocking deletes it,
-// whoever does it.
+// v3lockpb.Lock: locks held by leases. A lock is the oldest key of a queue; unlocking by any client
+// deletes it.
 //
 // Handlers are transport-free and may be called on any I/O loop.
 #pragma once

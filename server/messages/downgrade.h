@@ -12,7 +12,7 @@
 
 namespace kvorum::server {
 
-// Open on the wire: any other value is no action.
+// Open on the wire: any other value means no action.
 enum class DowngradeAction : std::int32_t { kValidate = 0, kEnable = 1, kCancel = 2 };
 
 struct DowngradeRequest {
@@ -28,7 +28,7 @@ SharedBytes EncodeDowngradeResponse(const ResponseHeader& header, std::string_vi
 std::string EncodeDowngradeEntry(const DowngradeInfo& info);
 Result<DowngradeInfo> DecodeDowngradeEntry(std::string_view bytes);
 
-// The bucket's JSON. kDataLoss for a value that is no such object.
+// The bucket's JSON. kDataLoss for a value that is not such an object.
 std::string EncodeDowngradeJson(const DowngradeInfo& info);
 Result<DowngradeInfo> DecodeDowngradeJson(std::string_view json);
 

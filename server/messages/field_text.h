@@ -3,7 +3,7 @@
 // replaces values by their sizes.
 //
 // Fields that a table does not name are left out: that is how values, passwords and tokens never
-// get into a line. Bytes that are no such message give what could be read of them.
+// get into a line. Malformed bytes give the part that could be read.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@ struct InternalRequest {
   std::uint64_t id = 0;  // of the waiter on the member that proposed it
   RequestKind kind = RequestKind::kNone;
   std::string_view body;            // the request's own message
-  std::string_view user = {};       // the caller; empty: nobody, or auth was disabled
+  std::string_view user = {};       // the caller; empty: none, or auth was disabled
   std::uint64_t auth_revision = 0;  // of the auth state that admitted the request
 };
 

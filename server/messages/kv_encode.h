@@ -45,7 +45,7 @@ class RangeEncoder final : public mvcc::RowSink {
   Result<void> Add(const mvcc::Row& row) override;
   std::int64_t rows() const { return rows_; }
   const std::string& last_key() const { return last_key_; }
-  // For a chunk with a successor: it has a row, whatever its size.
+  // For a chunk with a successor: it has a row of any size.
   void KeepLastKey() { keep_last_key_ = true; }
   std::size_t size_bytes() const { return out_.size(); }
   // True if a row did not fit.

@@ -17,7 +17,7 @@ using mvcc::DeleteRangeRequest;
 using mvcc::PutRequest;
 using mvcc::RangeRequest;
 
-// A wire number for an enum's value, whatever the client has sent.
+// A wire number for an enum's value, for any number that the client sent.
 template <class Enum>
 void AppendEnum(std::string& out, std::uint32_t field, Enum value) {
   wire::AppendInt(out, field, static_cast<std::int32_t>(value));

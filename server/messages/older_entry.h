@@ -32,8 +32,8 @@ struct NestedRanges {
   std::vector<bool> failure;
 };
 
-// Replaces each range by a transaction of nothing else, which is no different to anybody who reads
-// it whole; those in nested transactions stay.
+// Replaces each range by a transaction of nothing else, which makes no difference to readers of the
+// whole entry; those in nested transactions stay.
 NestedRanges NestRanges(mvcc::TxnRequest& request);
 // Makes the result of such a transaction that of the one before.
 void TakeOut(const NestedRanges& nested, mvcc::TxnResult& result);

@@ -57,7 +57,7 @@ constexpr bool IsKeyWrite(RequestKind kind) {
 }
 
 // The kinds whose entry may be in the log twice as well as once, so that a proposal which may have
-// got lost is made again. A put is none: what others wrote in between would be undone.
+// got lost is made again. A put is not one of them: writes of others in between would be undone.
 constexpr bool IsRepeatable(RequestKind kind) { return kind == RequestKind::kMemberAttributesSet; }
 
 enum class UnderCorruptAlarm : bool { kApplied, kRefused };

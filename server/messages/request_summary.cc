@@ -126,7 +126,7 @@ void AppendOperation(std::string_view operation, int depth, Branches& branches, 
       out += '}';
     } else if (depth < kMaxDepth) {
       Branches inner;
-      branches.only_reads = false;  // whatever is in it, it goes through the log
+      branches.only_reads = false;  // with any content, it goes through the log
       out += "request_txn:<";
       AppendTxn(request, depth + 1, inner, out);
       out += '>';

@@ -85,7 +85,7 @@ std::string EncodeV2Membership(const MembershipView& view) {
     raft_attributes["peerURLs"] = member.peer_urls;
     if (member.is_learner) raft_attributes["isLearner"] = true;
     tree.Set(folder + "/raftAttributes", TextOf(raft_attributes));
-    if (member.client_urls.empty()) continue;  // it has not told of itself yet
+    if (member.client_urls.empty()) continue;  // it has not published itself yet
     Json attributes;
     if (!member.name.empty()) attributes["name"] = member.name;
     attributes["clientURLs"] = member.client_urls;

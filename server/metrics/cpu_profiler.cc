@@ -55,8 +55,8 @@ std::vector<pid_t> Threads() {
 
 }  // namespace
 
-// Filled by signal handlers, emptied by the profiler's thread. A slot belongs to whoever changed
-// its state from kFree or kFull.
+// Filled by signal handlers, emptied by the profiler's thread. A slot belongs to the thread that
+// changed its state from kFree or kFull.
 struct CpuProfiler::Ring {
   enum State : std::uint8_t { kFree, kTaken, kFull };
   struct Slot {
@@ -72,7 +72,7 @@ struct CpuProfiler::Ring {
   std::atomic<std::uint64_t> next{0};
   std::atomic<std::uint64_t> lost{0};
 
-  // Null while nobody samples; a handler that has counted itself in may use what it has read.
+  // Null while no profile is taken; a handler that has counted itself in may use what it has read.
   static inline std::atomic<Ring*> current{nullptr};
   static inline std::atomic<int> inside{0};
   static inline std::atomic<bool> is_claimed{false};

@@ -1,6 +1,6 @@
 // GET /metrics, compressed for a client that accepts gzip, and GET /debug/vars.
 //
-// Made on an executor of its own: a scrape reads /proc and takes milliseconds. Requests wait their
+// Made on its own executor: a scrape reads /proc and takes milliseconds. Requests wait their
 // turn there, at most kMostWaiting of them; more get 503. Ownership: registry, context and executor
 // outlive the routes; the executor ends before this object.
 #pragma once

@@ -113,7 +113,7 @@ class Encoder {
       wire::AppendUint(mapping, 2, module.begin);
       wire::AppendUint(mapping, 3, module.end);
       wire::AppendUint(mapping, 5, Text(module.path));
-      wire::AppendBool(mapping, 7, true);  // has functions: nobody looks for the file
+      wire::AppendBool(mapping, 7, true);  // has functions: tools need not look for the file
       wire::AppendBytesAlways(out_, kMapping, mapping);
     }
   }

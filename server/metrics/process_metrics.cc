@@ -22,7 +22,7 @@ namespace {
 
 using enum MetricType;
 
-constexpr const char* kNoCollector = "memory is freed when it is no longer used";
+constexpr const char* kNoCollector = "memory is freed as soon as it is unused";
 constexpr const char* kNoSpans = "the C library's heap has no such part";
 
 std::string ReadAll(const char* path) {
@@ -200,7 +200,7 @@ void AddAbsentGoRows(MetricsRegistry& registry) {
     registry.Zero(name, kGauge, "A part of Go's heap.", kNoSpans);
   for (const char* name :
        {"go_memstats_alloc_bytes_total", "go_memstats_frees_total", "go_memstats_mallocs_total"})
-    registry.Zero(name, kCounter, "Allocations since the start.", "nobody counts them");
+    registry.Zero(name, kCounter, "Allocations since the start.", "allocations are not counted");
 }
 
 }  // namespace

@@ -44,10 +44,10 @@ void AddRaftRows(MetricsRegistry& registry, const MetricSources& of) {
                    "Batches of entries that took longer than --warning-apply-duration to apply.",
                    [raft] { return raft().counters().slow_applies.value(); });
   registry.Counter("etcd_server_slow_read_indexes_total",
-                   "Rounds of linearizable reads that had to be asked again.",
+                   "Confirmation rounds of linearizable reads that were repeated.",
                    [&of] { return of.context->replica->read_counts().repeated.value(); });
   registry.Counter("etcd_server_read_indexes_failed_total",
-                   "Linearizable reads that nobody confirmed in time.",
+                   "Linearizable reads that were not confirmed in time.",
                    [&of] { return of.context->replica->read_counts().expired.value(); });
   registry.Gauge("etcd_server_snapshot_apply_in_progress_total",
                  "1 while a leader's snapshot is installed, else 0.", [raft] {

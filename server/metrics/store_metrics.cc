@@ -12,7 +12,7 @@ using enum MetricType;
 constexpr const char* kNoBbolt = "LMDB writes a commit in one step, without this phase";
 constexpr const char* kNoV2 = "there is no v2 store";
 constexpr const char* kNoSendLoop = "the I/O loop writes responses as they are made";
-constexpr const char* kNoProxy = "this is no grpc-proxy";
+constexpr const char* kNoProxy = "kvorum is not a grpc-proxy";
 
 void AddCountRows(MetricsRegistry& registry, const MetricSources& of) {
   const auto store = [&of]() -> const mvcc::Store& { return *of.context->store; };

@@ -1,10 +1,10 @@
 // One kept-alive connection to a peer, for one request at a time: pipeline, probes and single
 // requests.
 //
-// A request is sent at most once, whatever happens to the connection: if it breaks before the
-// answer arrives, nobody knows whether the peer has acted on the request, and a proposal that is
-// sent again would be applied twice. So a connection is read while it is idle, and dropped as soon
-// as the peer has closed it; callers that may repeat a request do so themselves.
+// A request is sent at most once, even if the connection fails: if it breaks before the answer
+// arrives, it is unknown whether the peer has acted on the request, and a proposal that is sent
+// again would be applied twice. So a connection is read while it is idle, and dropped as soon as
+// the peer has closed it; callers that may repeat a request do so themselves.
 //
 // Used on the loop's thread. If destroyed, it drops the request in progress without a callback.
 #pragma once

@@ -1,7 +1,7 @@
 // The incarnation of a member's data directory, as members tell it to each other beside the
-// member's id: whoever comes back with another directory, or with an older copy of his own, has
-// lost what he acknowledged (docs/decisions/0053-members-that-lost-data.md). A header that etcd's
-// members ignore, and do not send.
+// member's id: a member that comes back with another directory, or with an older copy of its
+// directory, has lost what it acknowledged (docs/decisions/0053-members-that-lost-data.md). A
+// header that etcd's members ignore, and do not send.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ struct SeenIncarnation {
   std::uint64_t start = 0;  // the last of Incarnation::recent
 
   static SeenIncarnation Of(const Incarnation& told);
-  // True unless `told` is of this directory, and later than what was seen or the same. More starts
-  // than are told prove nothing.
+  // True unless `told` is of this directory and not earlier than what was seen. More starts in
+  // between than `told` lists prove nothing.
   bool IsAheadOf(const Incarnation& told) const;
 
   friend bool operator==(const SeenIncarnation&, const SeenIncarnation&) = default;

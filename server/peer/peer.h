@@ -49,7 +49,7 @@ class Peer {
   void Attach(StreamKind kind, std::unique_ptr<PeerSocket> socket);
   // It has sent us something by another way than a stream: a stream that pauses is dialled.
   void Hurry();
-  // Sends one at a time; the receiver is told of each once.
+  // Sends one at a time; the receiver hears of each once.
   void SendSnapshot(raft::Message message, std::unique_ptr<mvcc::SnapshotSource> content);
   void Post(std::string path, SharedBytes body, Duration timeout, PeerPoster::Done done) {
     requests_.Post(std::move(path), std::move(body), timeout, std::move(done));

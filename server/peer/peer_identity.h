@@ -30,7 +30,7 @@ struct PeerIdentity {
   raft::MemberId member_id = raft::kNone;
   std::uint64_t cluster_id = 0;
   std::string peer_urls;                     // ours, separated by commas
-  IncarnationGuard* incarnations = nullptr;  // null: none is told, and everybody admitted
+  IncarnationGuard* incarnations = nullptr;  // null: none is sent, and every peer is admitted
   bool callers_show_certificates = false;    // on all our peer URLs
 };
 

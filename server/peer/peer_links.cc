@@ -30,15 +30,15 @@ std::string_view RefusalOf(const raft::Message& message, raft::MemberId sender,
   using raft::MessageType;
   if (!raft::IsFromPeer(message.type)) return "of a type that is not for members to send";
   if (message.type == MessageType::kSnap) return "a snapshot without content";
-  // A request for a leadership transfer names the member that is to lead as its sender, whoever
-  // forwards it.
+  // A request for a leadership transfer names the member that is to lead as its sender, also when
+  // another member forwards it.
   const bool is_forwarded = message.type == MessageType::kTransferLeader;
   if (message.from != sender && !is_forwarded) return "of another sender";
   if (message.to != local) return "for another member";
   const bool may_be_ahead =
       message.type == MessageType::kApp || message.type == MessageType::kHeartbeat ||
       message.type == MessageType::kVote || message.type == MessageType::kPreVote;
-  if (!sender_is_member && !may_be_ahead) return "of a sender that is no member";
+  if (!sender_is_member && !may_be_ahead) return "of a sender that is not a member";
   const bool brings_entries =
       message.type == MessageType::kProp || message.type == MessageType::kApp;
   if (brings_entries && !std::ranges::all_of(message.entries, [](const raft::Entry& entry) {

@@ -110,7 +110,7 @@ class PeerUrls {
 // The value of the Host header.
 std::string HostOf(const Url& url);
 
-// True if an answer says that we are no longer a member: 410 on a stream, 403 with that text on a
+// True if an answer says that this member was removed: 410 on a stream, 403 with that text on a
 // post; only from a server of our own cluster.
 bool SaysRemoved(const rpc::HttpHead& head, std::string_view body, std::uint64_t cluster_id);
 

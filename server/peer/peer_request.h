@@ -19,7 +19,7 @@ struct PeerAnswer {
   std::string body;
 };
 
-// A request with headers and a body of its own.
+// A request with its headers and body.
 struct PeerQuestion {
   std::string_view method;
   std::string_view path;

@@ -100,7 +100,7 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
   }
 
   void OnRead(const Result<std::size_t>& bytes) {
-    // The connection ended before a whole request was read: nobody waits for an answer.
+    // The connection ended before a whole request was read: no client waits for an answer.
     if (!bytes.has_value()) return Close();
     if (phase_ == Phase::kLingering) {
       lingered_bytes_ += *bytes;

@@ -50,8 +50,8 @@ class BodyReceiver {
   virtual ~BodyReceiver() = default;
   // `last` comes once, perhaps without bytes; its Next must have an answer.
   virtual void Take(std::string bytes, bool last, Next next) = 0;
-  // The bytes that it keeps of a part which it needs whole, and those that it has been told to
-  // expect of it. They count as a body that is being collected.
+  // The bytes that it keeps of a part which it needs whole, and those that are announced of it.
+  // They count as a body that is being collected.
   virtual std::size_t held_bytes() const { return 0; }
 };
 

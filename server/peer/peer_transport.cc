@@ -67,7 +67,7 @@ struct PeerTransport::Impl {
   RequestPlan PlanPipeline(const rpc::HttpHead& head);
   RequestPlan PlanSnapshot(const rpc::HttpHead& head);
   std::expected<raft::MemberId, rpc::HttpResponse> SenderOfPost(const rpc::HttpHead& head);
-  // Refuses a sender's post whatever its content, if it has any.
+  // Refuses a sender's post with any content, or with none.
   std::optional<rpc::HttpResponse> RefuseSender(const rpc::HttpHead& head, raft::MemberId sender);
   RequestPlan PlanRefusedPost(const rpc::HttpHead& head, rpc::HttpResponse refusal);
   // Completes, counts and logs the refusal of a request under /raft.
@@ -338,7 +338,7 @@ std::optional<rpc::HttpResponse> PeerTransport::Impl::RefuseSender(const rpc::Ht
   return RefuseIncarnation(head, sender);
 }
 
-// Nonsense is reported first, as by etcd's peers, whoever sent it, as long as checking is cheap.
+// Nonsense is reported first, as by etcd's peers, for any sender, as long as checking is cheap.
 RequestPlan PeerTransport::Impl::PlanRefusedPost(const rpc::HttpHead& head,
                                                  rpc::HttpResponse refusal) {
   if (head.content_length.value_or(0) > kMaxRefusedBodyBytes) return {.action = std::move(refusal)};

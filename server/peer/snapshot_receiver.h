@@ -2,7 +2,7 @@
 //
 // Used on the loop's thread; the sink is created, written, finished, part after part, and dropped
 // on the disk executor. The answers are etcd's: 204 once the sink has it all, 400 for a body that
-// is not a snapshot message, whoever sent it, 403 for a message of a removed member or for another
+// is not a snapshot message, from any sender, 403 for a message of a removed member or for another
 // member, 5xx if it could not be taken.
 #pragma once
 

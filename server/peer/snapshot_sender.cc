@@ -21,7 +21,7 @@ namespace {
 constexpr Duration kChunkTimeout = std::chrono::seconds(30);
 // The time for the peer to check the whole snapshot and to sync it.
 constexpr Duration kFinishTimeout = std::chrono::minutes(10);
-// The interval at which the source is asked whether its reader may stay, whoever is waited for.
+// The interval at which the source is asked whether its reader may stay, during any wait.
 constexpr Duration kLook = std::chrono::milliseconds(250);
 // A piece is written at once, and the pace pauses after it: with the least rate, of 1 MiB a second,
 // for less than the five seconds after which etcd closes a connection that brings nothing.

@@ -9,7 +9,7 @@
 namespace kvorum::server {
 namespace {
 
-// Blocks up to this size are copied out of the buffer, so that they are no larger than their
+// Blocks up to this size are copied out of the buffer, so that they take no more memory than their
 // content.
 constexpr std::size_t kCopyUpToBytes = std::size_t{256} << 10;
 

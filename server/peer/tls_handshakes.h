@@ -2,9 +2,9 @@
 // neither their arithmetic nor the reading of certificate files delays members' messages.
 //
 // Handshakes whose other end has sent nothing yet and those whose has are bounded separately, and
-// the oldest of its kind gives way: whoever only opens connections cannot push out a member, which
-// sends at once, and those that send cost us so much that they cannot come faster than a member
-// gets through. A peer that has shown a good certificate gives way to nobody.
+// the oldest of its kind gives way: a client that only opens connections cannot push out a member,
+// which sends at once, and those that send cost us so much that they cannot come faster than a
+// member gets through. A peer that has shown a good certificate never gives way.
 //
 // Used on that loop's thread. If destroyed or closed, it drops them without a callback.
 #pragma once

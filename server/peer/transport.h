@@ -32,9 +32,9 @@ class TransportReceiver {
   // The outcome of Transport::SendSnapshot: called once for each.
   virtual void SnapshotSent(raft::MemberId peer, bool succeeded) = 0;
   // A peer starts to send a snapshot; `message` is its kSnap. The bytes given to the returned sink
-  // become a file, which Raft is told of when Finish returns (the sink of this call delivers the
+  // become a file, which Raft learns of when Finish returns (the sink of this call delivers the
   // message then). Refused (kUnavailable) while another one is being received or installed,
-  // (kFailedPrecondition) if this member has all of it, which its leader is told,
+  // (kFailedPrecondition) if this member has all of it, which is reported to its leader,
   // (kInvalidArgument) if it is not a kSnap for this member.
   virtual Result<std::unique_ptr<mvcc::SnapshotSink>> ReceiveSnapshot(raft::Message message) = 0;
 };

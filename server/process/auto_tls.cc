@@ -25,9 +25,9 @@ std::string TimeText(std::int64_t unix_s) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
 }
 
-// True if both files exist, fit each other and the certificate is valid for a while. Nobody else
-// makes these files, so damaged ones are worth nothing: a crash of etcd, or of the disk, may leave
-// them empty or torn.
+// True if both files exist, fit each other and the certificate is valid for a while. No other
+// program makes these files, so damaged ones are worth nothing: a crash of etcd, or of the disk,
+// may leave them empty or torn.
 Result<bool> IsUsable(FileSystem& fs, const CertificatePair& pair, std::int64_t now_s) {
   for (const std::string& path : {pair.certificate, pair.key}) {
     KV_TRY(const bool is_there, fs.Exists(path));

@@ -53,7 +53,7 @@ class Checker {
 
  private:
   std::string SourceOf(std::string_view flag) const {
-    // Whatever was given beside the file is forgotten.
+    // Settings given beside the file are ignored.
     if (flag == "config-file" && !reading_.parsed.config_file.empty())
       return "flag or environment (" + EnvironmentName(flag) + ")";
     const auto given = reading_.parsed.given.find(flag);
@@ -115,7 +115,7 @@ class Checker {
     for (const Flag& flag : Flags()) {
       if (flag.check != CheckUrls || !flag.name.starts_with("listen-")) continue;
       const auto urls = ParseUrls(ValueOf(flag));
-      if (!urls.has_value()) continue;  // none, or told already
+      if (!urls.has_value()) continue;  // none, or reported already
       for (const Url& url : *urls)
         Fault(CanListen(url), fmt::format("--{} {}", flag.name, url.text()));
     }
@@ -141,7 +141,7 @@ class Checker {
     }
     if (!std::filesystem::exists(folder, error)) folder = ".";
     if (!std::filesystem::is_directory(folder, error))
-      return Fail(Code::kInvalidArgument, folder.string() + " is no folder");
+      return Fail(Code::kInvalidArgument, folder.string() + " is not a directory");
     if (::access(folder.c_str(), W_OK | X_OK) == 0) return {};
     return Fail(Code::kInvalidArgument,
                 folder.string() + " cannot be written: " + std::generic_category().message(errno));
@@ -197,7 +197,7 @@ class Checker {
       return;
     }
     const auto urls = ParseUrls(options_.initial_advertise_peer_urls);
-    if (!urls.has_value()) return;  // told already
+    if (!urls.has_value()) return;  // reported already
     std::vector<std::string> advertised;
     for (const Url& url : *urls) advertised.push_back(url.text());
     Fault(datadir::CheckAdvertisedUrls(ResolvedUrl, *self, advertised),

@@ -110,7 +110,7 @@ class Walker {
  private:
   void Setting(const std::string& path, const ConfigKey& key, const YamlNode& value) {
     if (value.kind == Kind::kNull || key.type == ConfigType::kNoEffect) return;  // the default
-    // An empty list of names is none, and an empty list of URLs keeps the default.
+    // An empty list of names means no names, and an empty list of URLs keeps the default.
     if (key.type == ConfigType::kStrings && value.kind == Kind::kList && value.items.empty())
       return;
     const auto text = FlagText(key.type, value);

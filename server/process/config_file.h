@@ -2,7 +2,7 @@
 // environment.
 //
 // Unknown keys are named in a warning and otherwise ignored, as etcd ignores them without a word.
-// Types are strict, as there: a duration is a number of nanoseconds, a number is no string.
+// Types are strict, as there: a duration is a number of nanoseconds, a number is not a string.
 #pragma once
 
 #include <string>

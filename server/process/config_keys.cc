@@ -69,7 +69,7 @@ constexpr ConfigKey kInSections[] = {
     {kPeerTls, "skip-client-san-verification", "peer-skip-client-san-verification", kBool},
 };
 
-// Flags that are no keys: the file itself, and a choice that etcd's file lacks, whose sample has a
+// Flags that are not keys: the file itself, and a choice that etcd's file lacks, whose sample has a
 // value that the flag refuses.
 constexpr auto kNoKeys = std::to_array<std::string_view>({"config-file", "discovery-fallback"});
 // The flags of lists that are lists in the file too; others are texts with commas.

@@ -1,6 +1,6 @@
 // Returns freed memory to the system. Memory of large answers, floods and crowds of connections
-// stays in the allocator's heaps between live blocks, and resident, until the allocator is told to
-// release it (malloc_trim). That takes milliseconds: never on a path that somebody waits for.
+// stays in the allocator's heaps between live blocks, and resident, until the allocator releases it
+// (malloc_trim). That takes milliseconds: never on a path that somebody waits for.
 //
 // Checks periodically, on an executor whose tasks may take long, and trims if much was freed since
 // the last time: answers fell from a peak, or connections ended while the process is larger than

@@ -19,7 +19,7 @@ namespace kvorum::server {
 Result<std::optional<PeerTls>> OpenPeerTls(FileSystem& fs, const Options& options,
                                            std::int64_t now_s);
 
-// True if whoever calls one of our peer URLs has to show a certificate of the members' authority.
+// True if a caller of one of our peer URLs has to show a certificate of the members' authority.
 bool DoPeersShowCertificates(const Options& options);
 
 }  // namespace kvorum::server

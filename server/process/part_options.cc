@@ -181,7 +181,7 @@ PeerTransport::Options MakeTransportOptions(const Options& options,
   transport.peers.snapshot_bytes_per_second = options.snapshot_rate_bytes;
   transport.peers.max_frame_bytes =
       std::max<std::size_t>(transport.peers.max_frame_bytes, 4 * options.max_request_bytes);
-  // The peer port has a budget of its own, as large as the client port's: a stranger at one port
+  // The peer port has its own budget, as large as the client port's: a stranger at one port
   // takes nothing from the other. One frame must fit.
   transport.server.max_gathered_bytes = std::max<std::size_t>(
       transport.peers.max_frame_bytes,

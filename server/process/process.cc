@@ -246,7 +246,7 @@ Result<void> Process::Impl::Open() {
   instance_options.apply.answers = &client_server.answers();
   instance_options.on_removed = [this] { removal.Begin(); };
   instance_options.watch_lag = [this] { return watches->LargestLag().awaited; };
-  // Whoever wants checks at the start wants the records read.
+  // Checks at the start need the records to be read.
   instance_options.store.index_file.load = !MakeIntegrityOptions(options).checks_at_start;
   instance_options.store.index_file.may_save = [this] {
     return !quarantine->is_damaged() && !quarantine->stands();
@@ -271,7 +271,7 @@ Result<void> Process::Impl::Open() {
   return was_member ? integrity->CheckAtStart() : Result<void>();
 }
 
-// A member that has not told its client URLs yet still joins, also after a restart.
+// A member that has not published its client URLs yet still joins, also after a restart.
 Result<void> Process::Impl::CheckOlderMembers() {
   const auto view = context.membership->View();
   const auto self = view->members.find(context.member_id);
@@ -370,7 +370,7 @@ void Process::Impl::WatchFreePages() {
 }
 
 // Such a member is not published before a leader has filled it, and there may be none: its operator
-// is told why by its status, which needs the client port.
+// learns why from its status, which needs the client port.
 void Process::Impl::LookForLostData() {
   if (is_served) return;
   if (context.replica->status().lost_data() == 0) {

@@ -4,7 +4,7 @@
 // From then on it is part of the cluster, and may serve.
 //
 // A member that joins may get its own publication within a snapshot. The entry is never applied
-// here then, and nobody is told of it: what the state says counts.
+// here then, and no waiter is called: the state counts.
 //
 // Works on the control executor. The context and the executor outlive it.
 #pragma once
@@ -30,7 +30,7 @@ class Publication {
   void Start();
 
  private:
-  // One proposal, which is decided by whoever hears of it first.
+  // One proposal, which is decided by the first event that reports it.
   struct Attempt {
     MemberAttributes attributes;
     bool was_known = false;  // the state had them before

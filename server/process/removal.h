@@ -1,6 +1,6 @@
 // The end of a member that was removed from its cluster. It stays for a while, so that it can still
 // tell others that its removal is committed. If it leads it stays until it no longer does, up to a
-// limit: nobody else may know yet.
+// limit: the others may not know yet.
 //
 // Begin may be called by any thread, any number of times; the rest runs on the control executor.
 #pragma once

@@ -1,4 +1,4 @@
-// Which flags' values nobody should read on a terminal, in a log or at a debugging page, and a
+// The flags whose values must not appear on a terminal, in a log or at a debugging page, and a
 // command line without them.
 #pragma once
 

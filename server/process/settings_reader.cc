@@ -33,7 +33,7 @@ constexpr std::string_view kForgotten[] = {"cluster-active-size",
                                            "test.coverprofile",
                                            "test.outputdir"};
 
-// Switches that are no settings: what to do in place of serving.
+// Switches that are not settings: what to do in place of serving.
 struct Instead {
   std::string_view name;
   ParseOutcome outcome;
@@ -93,7 +93,7 @@ bool SettingsReader::ReadArguments(std::span<const char* const> arguments) {
       if (terminator && i + 1 == arguments.size()) return true;
       Fault(1, "\"" + std::string(terminator ? arguments[i + 1] : argument) +
                    "\" is not a valid flag");
-      return true;  // the rest is no flags either
+      return true;  // the rest are not flags either
     }
     auto [name, value] = Cut(argument.substr(argument[1] == '-' ? 2 : 1), '=');
     if (name.empty() || name[0] == '-') {

@@ -104,7 +104,7 @@ void LogStartup(const Options& options) {
           {"discovery-cert", options.discovery_cert}, {"discovery-key", options.discovery_key},
           {"discovery-cacert", options.discovery_cacert},
           {"discovery-user", DiscoveryUserName(options)}, {"max-learners", options.max_learners},
-          {"v2-deprecation", "write-only"});  // whatever was requested, as in etcd
+          {"v2-deprecation", "write-only"});  // regardless of the request, as in etcd
   LogQuota(options);
   LogRequestLimit(options);
 }

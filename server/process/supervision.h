@@ -1,4 +1,4 @@
-// Tells the supervisor, while the member serves, what it is (STATUS=) and that it works
+// Reports to the supervisor, while the member serves, its state (STATUS=) and that it works
 // (WATCHDOG=1, as often as sd_watchdog_enabled(3) asks). It works as long as each of its threads
 // takes a task: those that raft, apply and the client connections run on, which never wait for a
 // disk or a peer. A thread that is stuck keeps the word back, and the supervisor ends the process.

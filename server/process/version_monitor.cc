@@ -23,7 +23,7 @@ constexpr Duration kUndecidedTimeout = std::chrono::milliseconds(300);
 constexpr Duration kLowPause = std::chrono::seconds(1);
 constexpr Duration kPause = std::chrono::seconds(4);
 
-// Continues, whatever the outcome of the proposal.
+// Continues after any outcome of the proposal.
 class OutcomeWaiter final : public Waiter {
  public:
   explicit OutcomeWaiter(Task then) : then_(std::move(then)) {}

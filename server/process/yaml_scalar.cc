@@ -63,7 +63,7 @@ Result<void> ResolvePlain(std::string_view text, YamlNode& node) {
     node.kind = kBool;
     node.text = "false";
   } else if (IsOneOf(text, kNoNumbers)) {
-    return Fail(Code::kInvalidArgument, std::string(text) + " is no value of a setting");
+    return Fail(Code::kInvalidArgument, std::string(text) + " is not a valid setting value");
   } else if (text.find_first_of("0123456789") != std::string_view::npos &&
              std::string_view("0123456789+-.").contains(text[0])) {
     std::string digits(text);

@@ -1,7 +1,7 @@
 // A YAML document as a tree, for the configuration file: libyaml reads it, and plain scalars get
 // their type by the rules of YAML 1.1, as in etcd.
 //
-// A hostile file is refused, whatever it holds: its size, its depth and its values are bounded, and
+// A hostile file is refused: its size, its depth and its values are bounded, and
 // an alias shares what it names, so that it costs nothing to repeat it.
 #pragma once
 

@@ -40,7 +40,7 @@ class CatchUpLog {
   // whether the disk has room for the log to grow.
   void Update(const raft::Node& node, TimePoint now, std::uint64_t written_bytes, bool has_space);
 
-  // The index behind which the log is needed; 0 if nobody needs it.
+  // The index behind which the log is needed; 0 if no member needs it.
   raft::Index Needed() const;
   // The index up to which the log may be compacted in memory, if it should be compacted to `index`.
   raft::Index Bound(raft::Index index, std::size_t log_size_bytes) const;

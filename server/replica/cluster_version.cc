@@ -28,8 +28,8 @@ bool IsIdentifier(std::string_view text) {
   return is_part;
 }
 
-// By the rules of Go's semver package: numbers of 63 bits, an empty suffix is none. A number that
-// no version has stands for all such.
+// By the rules of Go's semver package: numbers of 63 bits, an empty suffix counts as none. A number
+// that no version has stands for all such.
 std::optional<Version> ParseSemantic(std::string_view text) {
   for (const char separator : {'+', '-'}) {
     const std::size_t at = text.find(separator);

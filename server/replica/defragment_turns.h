@@ -25,7 +25,7 @@ class DefragmentTurns {
     kEnd,    // is done
   };
   // Returns true if the member has the turn. `term` is the one in which `self` leads, 0 if it does
-  // not: nobody has a turn of such a member.
+  // not: such a member gives no turn.
   bool Ask(raft::MemberId member, Request request, raft::Term term, raft::MemberId self,
            TimePoint now);
 

@@ -53,7 +53,7 @@ bool IsOfOneMessage(raft::EventType type) {
   return false;
 }
 
-// A loss of data is for the operator to read, whoever finds it.
+// A loss of data is logged for the operator, on each member that finds it.
 void WriteLoss(const raft::Event& event) {
   if (event.type == raft::EventType::kDataLost) {
     KV_ERROR(

@@ -1,7 +1,7 @@
 // --force-new-cluster: the configuration changes that turn the log of a member of several into a
 // cluster of one. A pure function; its result is appended to the log and counts as committed, since
-// nobody else has a vote from then on. Entries are committed if this member's hard state or backend
-// says so; that may be out of date by up to a commit interval of the backend.
+// no other member has a vote from then on. Entries are committed if this member's hard state or
+// backend says so; that may be out of date by up to a commit interval of the backend.
 #pragma once
 
 #include <span>

@@ -17,7 +17,7 @@ namespace kvorum::server {
 
 namespace {
 
-// Nobody is left to disarm it by himself.
+// The removed member cannot disarm it itself.
 std::optional<Alarm> AlarmOfRemoved(const Alarms& alarms, const Membership& membership) {
   if (!alarms.Stands(AlarmType::kNoSpace)) return std::nullopt;
   const auto view = membership.View();

@@ -23,7 +23,7 @@ void Keep(Seen& all, raft::MemberId peer, const SeenIncarnation& now) {
   all.erase(is_first ? std::next(all.begin()) : all.begin());
 }
 
-// True if what is told comes from what was seen there, or from later on.
+// True if the announced incarnation is the one that was seen there, or a later one.
 bool Continues(const Seen& all, raft::MemberId peer, const Incarnation& told) {
   const auto seen = all.find(peer);
   return seen != all.end() && !seen->second.IsAheadOf(told);
@@ -144,7 +144,7 @@ bool Incarnations::Admits(raft::MemberId peer, std::string_view text, Told how) 
     if (told.has_value()) {
       Remember(peer, SeenIncarnation::Of(*told));
     } else if (seen != seen_.end() && text.empty()) {
-      // A member of another program: what its predecessor in this place has told is history.
+      // A member of another program: the announcements of its predecessor no longer count.
       seen_.erase(seen);
       SaveSoon();
     }

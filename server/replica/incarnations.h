@@ -1,6 +1,6 @@
 // This member's own incarnation and those that it has seen of others, kept in the file
-// `incarnation` of the data directory, with the mark of a member that has lost data. Whoever loses
-// the directory loses all of them together.
+// `incarnation` of the data directory, with the mark of a member that has lost data. A member that
+// loses the directory loses all of them together.
 //
 //   kvorum incarnation 1
 //   own <id> <starts> <recent>,<recent>…
@@ -49,8 +49,8 @@ class Incarnations final : public IncarnationGuard {
   bool Admits(raft::MemberId peer, std::string_view told, Told how) override;
   void ToldOfLoss(raft::MemberId peer, std::string_view told) override;
 
-  // The index of raft::LostData, kept over restarts; 0: nothing is lacking. Peers are told that
-  // something is when that is on disk. What is remembered of them is as old as the data, and goes.
+  // The index of raft::LostData, kept over restarts; 0: nothing is lacking. Peers learn of a loss
+  // when it is on disk. What is remembered of them is as old as the data, and goes.
   raft::Index lost_data() const;
   void SetLostData(raft::Index index);
 

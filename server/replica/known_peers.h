@@ -1,5 +1,5 @@
 // The members that a member's transport is to know: those of its state, and before that those that
-// it was told of at its start. With --force-new-cluster none, until the entries that remove the
+// were configured at its start. With --force-new-cluster none, until the entries that remove the
 // others are applied.
 //
 // Used while the member is put together, then by the apply executor only.

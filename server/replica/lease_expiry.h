@@ -51,7 +51,7 @@ class LeaseExpiry {
   // Implemented by the replica and the applier.
   struct Hooks {
     std::function<void(std::vector<Proposal> proposals)> propose;
-    // Runs the task when a quorum has confirmed the leader, whoever that is.
+    // Runs the task when a quorum has confirmed the current leader.
     std::function<void(ReadTask task)> confirm;
     // The term of the last entry applied.
     std::function<raft::Term()> applied_term;

@@ -71,7 +71,7 @@ Result<std::unique_ptr<LocalMember>> LocalMember::Open(FileSystem& fs,
     KV_TRY(const raft::Index last,
            ForceNewCluster(log, *members, applied, options.advertise_peer_urls));
     local_member->peers_->ForceAlone(last);
-    log.restart.lost_data = 0;  // there is nobody who has more
+    log.restart.lost_data = 0;  // no other member has more
   }
   KV_RETURN_IF_ERROR(local_member->BuildReplica(fs, std::move(log), std::move(options)));
   return local_member;

@@ -32,7 +32,7 @@ struct LocalMemberOptions {
   std::string initial_cluster;
   std::string initial_cluster_token;
   bool join_existing = false;  // there is a cluster already, which this member is to join
-  // To ask the others before there is data; may be null: then nobody is asked.
+  // To ask the others before there is data; may be null: then no member is asked.
   PeerRequester* peers = nullptr;
   // The time that a member of a new cluster waits for others that may know it already.
   Duration bootstrap_timeout = std::chrono::seconds(2);

@@ -34,9 +34,9 @@ Result<RecoveredLog> RecoverLog(FileSystem& fs, const mvcc::BackendOpener& open_
 // else is damage. `consistent_index` is that of the backend.
 Result<void> CheckFitsBackend(const RecoveredLog& log, raft::Index consistent_index);
 
-// Entries in the backend were committed and are applied, whatever the last hard state on disk says;
-// the configuration is in it too. So Raft never gives out an entry again that the backend has, and
-// a configuration change that was refused when it was applied stays refused.
+// Entries in the backend were committed and are applied, even if the last hard state on disk is
+// older; the configuration is in it too. So Raft never gives out an entry again that the backend
+// has, and a configuration change that was refused when it was applied stays refused.
 Result<void> StartAtBackend(raft::Restart& restart, const mvcc::Store::Recovered& backend);
 
 // Drops uncommitted entries, and adds entries that make a cluster of this member alone. Returns the

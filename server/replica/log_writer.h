@@ -1,8 +1,8 @@
 // Writes Raft's output to the log: everything queued when the disk is free goes out as one write
-// and one sync (group commit), then Raft is told. If it takes more than one write, for their size
-// or their order, each is synced before the next: damage in an earlier one can then always be told
-// from a torn write (wal/format.h, PROMISE). So neither the writer's memory nor a segment grows
-// with what has been queued.
+// and one sync (group commit), then Raft is notified. If it takes more than one write, for their
+// size or their order, each is synced before the next: damage in an earlier one can then always be
+// distinguished from a torn write (wal/format.h, PROMISE). So neither the writer's memory nor a
+// segment grows with what has been queued.
 //
 // Push and SaveSnapshot belong to the raft executor; the work runs on the wal executor. A failed
 // write or sync ends the replica through on_fatal, since acknowledged entries must not depend on

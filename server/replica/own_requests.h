@@ -1,4 +1,5 @@
-// Requests that a member itself puts into the log, in nobody's name: alarms, automatic compactions.
+// Requests that a member itself puts into the log, in no user's name: alarms, automatic
+// compactions.
 //
 // Thread-safe.
 #pragma once

@@ -18,7 +18,7 @@ struct Proposal {
   std::unique_ptr<Waiter> waiter;  // may be null
   raft::EntryType type = raft::EntryType::kNormal;
   // Not 0: only this member's own log takes it, as the leader of this term; otherwise it fails with
-  // kErrNotPrimary and nobody proposes it.
+  // kErrNotPrimary and is not proposed.
   raft::Term only_in_term = 0;
   // A client's put, delete or transaction, for which this member's watchers may be waited for
   // (watcher_pace.h).

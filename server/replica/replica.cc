@@ -345,7 +345,7 @@ void Replica::CheckLearner(raft::MemberId id, Callback callback) {
     if (learner == progress.end()) return callback(kErrMemberNotFound.Fail());
     const raft::Index own = self == progress.end() ? node_->log().persisted() : self->second.match;
     const raft::Index match = learner->second.match;
-    // A silent voter is ready, too: the cluster's rules say that it is no learner.
+    // A silent voter is ready, too: the cluster's rules refuse it as not a learner.
     const bool is_heard = node_->tracker().IsVoter(id) || node_->HasLately(id, match);
     const bool is_ready = is_heard && match.value() * 10 >= own.value() * 9;
     RaftCounters& counters = status_.counters();
@@ -442,7 +442,7 @@ void Replica::HandOver(raft::MemberId successor, Duration limit, Task done) {
 
 void Replica::EndMoves() { moves_.End(node_->leader(), raft_.clock().Now()); }
 
-// If nobody leads, or the leader is too busy, no answer comes, and the request is repeated.
+// Without a leader, or with one that is too busy, no answer comes, and the request is repeated.
 std::uint64_t Replica::AskForReads() {
   const std::uint64_t context = ids_.Next();
   node_->ReadIndex(context);
@@ -529,7 +529,7 @@ void Replica::HandleReady(raft::Ready ready) {
   const bool found_leader = ready.soft_state.has_value() && ready.soft_state->leader != raft::kNone;
   if (found_leader) {
     if (ready.soft_state->leader == node_->id()) timeout_cause_.Elected(raft_.clock().Now());
-    // The last one may be gone with what it was given.
+    // The last leader may be gone with the proposals that it got.
     if (proposals_.HasToRepeat()) ProposeAll(proposals_.TakeToRepeat(raft_.clock().Now()));
     if (proposals_.HasHeldForLeader()) ProposeAll(proposals_.TakeHeldForLeader());
     reads_.LeaderFound(raft_.clock().Now());

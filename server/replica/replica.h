@@ -4,9 +4,9 @@
 //
 // Propose, ReadIndex and the accessors are thread-safe; everything about the core itself runs on
 // the raft executor, which never waits for a disk. The owner stops the replica, then the executors,
-// then destroys it. Bounds (Options): unanswered proposals and reads; past them a client is told
-// that there are too many requests. Peers' messages past a bound are dropped: Raft sends again.
-// Nonsense messages are dropped too, counted, and logged once a minute.
+// then destroys it. Bounds (Options): unanswered proposals and reads; past them a client gets "too
+// many requests". Peers' messages past a bound are dropped: Raft sends again. Nonsense messages are
+// dropped too, counted, and logged once a minute.
 #pragma once
 
 #include <atomic>
@@ -207,7 +207,8 @@ class Replica {
   void Drain();
   void TakeProgress(Arrived& arrived);
   void Refuse(Arrived& arrived);
-  // A member that is the only voter need not wait for a time-out to know that nobody else leads.
+  // A member that is the only voter need not wait for a time-out to know that no other member
+  // leads.
   void MaybeCampaignAlone();
   void HurryFirstElection();
   void OnTick();

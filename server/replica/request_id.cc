@@ -5,7 +5,7 @@
 namespace kvorum::server {
 namespace {
 
-// More ids than a process uses between two of its own entries in the log.
+// More ids than a process uses between two of its entries in the log.
 constexpr std::uint64_t kUnseenIds = std::uint64_t{1} << 32;
 
 }  // namespace

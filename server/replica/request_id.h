@@ -25,8 +25,8 @@
 
 namespace kvorum::server {
 
-// The id of the request in an entry; changes of the configuration carry one, too. nullopt if nobody
-// can have waited for the entry; whether it can be applied is not checked here.
+// The id of the request in an entry; changes of the configuration carry one, too. nullopt if the
+// entry cannot have had a waiter; whether it can be applied is not checked here.
 std::optional<std::uint64_t> RequestIdOf(const raft::Entry& entry);
 
 class RequestIdSource {

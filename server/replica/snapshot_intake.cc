@@ -180,7 +180,7 @@ void SnapshotIntake::Ignored(raft::Index index) {
     std::lock_guard lock(shared_->mutex);
     if (shared_->phase != Shared::Phase::kDelivered || shared_->index != index) return;
   }
-  // Nobody else takes it before this is done: the phase does not change.
+  // No other thread takes it before this is done: the phase does not change.
   const std::string path = datadir::ReceivedSnapshotPath(snap_dir_, index);
   if (const auto removed = fs_.Remove(path); !removed.has_value()) {
     KV_WARN("could not remove a snapshot that is not needed", {"path", path},

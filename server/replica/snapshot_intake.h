@@ -3,8 +3,8 @@
 // message to Raft. One at a time, from the first byte until the snapshot is installed, or Raft has
 // no use for it. One of a former leader gives way to the next leader's: it would be ignored.
 //
-// Thread-safe. A sink may outlive the intake, but is not finished then. A file that nobody takes,
-// because the process ended, is removed at the next start (RemoveReceivedSnapshots).
+// Thread-safe. A sink may outlive the intake, but is not finished then. A file that is not taken
+// because the process ended is removed at the next start (RemoveReceivedSnapshots).
 #pragma once
 
 #include <functional>

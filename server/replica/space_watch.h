@@ -3,12 +3,12 @@
 // keeps a follower's disk from filling up with writes that others accept. If the alarm is disarmed
 // while the disks are low, it is raised again.
 //
-// Disarms it again once disks and quota have had room, with some to spare, for kCalm: whatever it
-// was raised for, a full disk's alarm does not end before the disk has room, and an operator who
-// compacts, defragments and disarms by hand finds it as he left it. Only the member itself knows
-// its disk and the size of its database, so it disarms no other's; but the leader disarms those of
-// members that are removed, since nobody else ever would. A put that finds no room after all raises
-// the alarm once more.
+// Disarms it again once disks and quota have had room, with some to spare, for kCalm: for any
+// cause, a full disk's alarm does not end before the disk has room, and an operator who compacts,
+// defragments and disarms by hand finds it as he left it. Only the member itself knows its disk and
+// the size of its database, so it disarms no other's; but the leader disarms those of members that
+// are removed, since no other member would. A put that finds no room after all raises the alarm
+// once more.
 //
 // Runs on one executor, checks once a second. The owner stops the executor before it destroys the
 // watch.

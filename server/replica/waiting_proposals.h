@@ -29,9 +29,9 @@ class WaitingProposals {
   };
   WaitingProposals(WaitTable& waiters, Bounds bounds) : waiters_(waiters), bounds_(bounds) {}
 
-  // Registers the waiters. Returns false if there are too many: then they are told so.
+  // Registers the waiters. Returns false if there are too many: then they get that error.
   bool Admit(std::vector<Proposal>& proposals);
-  // Raft has them, or nobody has them any more: their bytes no longer count here.
+  // Raft has them, or they are gone: their bytes no longer count here.
   void Release(std::size_t size_bytes) { bytes_.fetch_sub(size_bytes, std::memory_order_relaxed); }
 
   // Keeps it until there is a leader to take it.

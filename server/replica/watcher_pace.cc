@@ -15,7 +15,8 @@ WatcherPace::WatcherPace(Executor& executor, WaitingProposals& waiting, std::uin
       waiting_(waiting),
       max_lag_(static_cast<std::int64_t>(std::min<std::uint64_t>(max_lag, INT64_MAX))),
       hooks_(std::move(hooks)) {
-  KV_CHECK(!is_bounded() || hooks_.lag != nullptr, "a bound of a lag that nobody tells");
+  KV_CHECK(!is_bounded() || hooks_.lag != nullptr,
+           "a bound on the lag without a source of the lag");
 }
 
 void WatcherPace::Pass(std::vector<Proposal>& proposals) {

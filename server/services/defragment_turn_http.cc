@@ -80,7 +80,7 @@ bool AskForDefragmentTurn(PeerRequester& peers, const ServiceContext& context,
                           DefragmentTurns& turns, DefragmentTurns::Request request) {
   const Question question{request, context.member_id};
   const auto view = context.membership->View();
-  if (view->members.size() == 1) return true;  // there is nobody to wait for
+  if (view->members.size() == 1) return true;  // no other member to wait for
   const raft::MemberId leader = context.replica->leader();
   if (leader == context.member_id) return AskHere(context, turns, question);
   const auto member = view->members.find(leader);

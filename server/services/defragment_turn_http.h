@@ -1,7 +1,7 @@
 // Both ends of a follower's question to its leader for the cluster's turn to defragment
 // (server/replica/defragment_turns.h): POST /kvorum/defragment/<begin, renew or end>/<member> on
-// the leader's peer port. 200 is yes; everything else is no, so that beside a leader of etcd's
-// nobody defragments by himself.
+// the leader's peer port. 200 is yes; everything else is no, so that under an etcd leader no member
+// defragments automatically.
 #pragma once
 
 #include "rpc/http.h"

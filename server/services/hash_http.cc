@@ -105,7 +105,7 @@ class Place {
 }  // namespace
 
 std::optional<std::int64_t> DecodeHashKvJson(std::string_view json) {
-  // Nothing but null is no object and yet leaves everything as it is.
+  // Only null leaves everything as it is without being an object.
   if (Trim(json) == "null") return 0;
   RevisionReader reader;
   if (!nlohmann::json::sax_parse(json, &reader)) return std::nullopt;

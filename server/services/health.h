@@ -1,5 +1,5 @@
 // The health of this member over HTTP: /health, and the probes /livez and /readyz with their named
-// checks, each also under a path of its own (/readyz/linearizable_read).
+// checks, each also under its own path (/readyz/linearizable_read).
 //
 // A probe answers "ok"; with ?verbose a line for each check before it; ?exclude=name leaves a check
 // out. A failed check makes it 503 with all lines. /health answers with JSON and counts alarms,

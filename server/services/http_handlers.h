@@ -13,7 +13,7 @@ class Health;
 // True if it is a GET; otherwise it was answered with 405.
 bool MethodIsGet(const rpc::HttpRequest& request, rpc::HttpReply& reply);
 
-// GET /version. Peers, unlike clients, are also told that this is no etcd.
+// GET /version. Peers, unlike clients, also learn that this is not etcd.
 enum class VersionAsker : std::uint8_t { kClient, kPeer };
 void ServeVersion(const ServiceContext& context, VersionAsker asker,
                   const rpc::HttpRequest& request, rpc::HttpReply reply);

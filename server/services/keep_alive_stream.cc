@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxUnanswered = 256;
 
-// The id in a message; an error if that is none.
+// The id in a message; an error if the message is malformed.
 Result<lease::LeaseId> IdOf(const Result<std::optional<SharedBytes>>& message) {
   if (!message.has_value()) return std::unexpected(message.error());
   auto id = DecodeLeaseId((*message)->view());

@@ -80,7 +80,7 @@ Result<void> Plan(PlannedAnswer& answer, mvcc::ReadView& view, const ResponseHea
   return answer.MakeTxn(view, header, request);
 }
 
-// Reads on another executor, whatever the size.
+// Reads on another executor, at any size.
 template <class Request>
 void ServeLarge(ServiceContext& context, const rpc::Caller& caller, SharedBytes bytes,
                 const Request& request, rpc::UnaryReply reply) {

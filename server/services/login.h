@@ -7,8 +7,8 @@
 //
 // Nothing of a password gets into the log, a message or an error. An unknown user costs the same as
 // a wrong password. Threads: thread-safe; answers come from any thread. Errors: the API's;
-// kErrTooManyRequests when more logins wait than the threads can take, for whoever asks for the
-// most: hosts take turns, and so do the users of one host.
+// kErrTooManyRequests when more logins wait than the threads can take, for the host that asks for
+// the most: hosts take turns, and so do the users of one host.
 #pragma once
 
 #include <functional>

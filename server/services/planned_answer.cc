@@ -12,7 +12,7 @@ namespace {
 // Rows are kept in blocks of this size, or of one row. The first block is not reserved, so that
 // small answers touch nothing shared.
 constexpr std::size_t kBlockBytes = std::size_t{256} << 10;
-// Ranges whose rows are told; a log line shows no more of them.
+// Ranges whose rows are listed; a log line shows no more of them.
 constexpr std::size_t kMaxToldRanges = 256;
 
 }  // namespace

@@ -2,7 +2,7 @@
 // /members/promote/<id> on its peer port.
 //
 // A leader that does not answer is given 2 s: then the request is repeated, perhaps to the next
-// one. What became of it meanwhile is seen by the learner: a voter is told as promoted then.
+// one. What became of it meanwhile is seen by the learner: a voter is then reported as promoted.
 //
 // Forward may be called from any thread; requests are made one after another on the executor, which
 // each may block for as long as it takes.

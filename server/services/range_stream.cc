@@ -19,7 +19,7 @@ std::int64_t NextChunkRows(std::int64_t rows, std::size_t chunk_bytes, std::size
   return rows;
 }
 
-// The maximum of one chunk, whatever its number of rows promised: earlier rows may have been much
+// The maximum of one chunk, independent of its number of rows: earlier rows may have been much
 // smaller.
 std::size_t MostChunkBytes(std::size_t target_bytes) { return 8 * target_bytes; }
 

@@ -112,7 +112,7 @@ Result<void> SnapshotStream::Open() {
 void SnapshotStream::Prepare() {
   if (stream_->context().cancelled()) return GiveUp();
   Result<bool> is_prepared = source_->Prepare();
-  // Told to end, since the map doubles.
+  // Asked to end, since the map doubles.
   if (!is_prepared.has_value() && is_prepared.error() == mvcc::kReaderMustEnd.ToError()) {
     source_.reset();
     if (const Result<void> opened = Open(); !opened.has_value()) return Fail(opened.error());

@@ -86,7 +86,7 @@ class WatchSession final : public watch::StreamSink,
   bool sending_ = false;
   bool read_waits_ = false;            // for room
   std::optional<Error> fault_;         // of a request: nothing more is read or watched
-  mutable bool stream_waits_ = false;  // the stream of watchers was told that there is no room
+  mutable bool stream_waits_ = false;  // the stream of watchers was notified that there is no room
 };
 
 WatchSession::WatchSession(ServiceContext& context, std::shared_ptr<rpc::ServerStream> stream)

@@ -25,8 +25,8 @@ class AuthStates {
   // Returns the number to be given to the store. `shown` is that of the newest view: a state added
   // since belongs to no view and never will, and is replaced under its number.
   std::uint64_t Add(State state, std::uint64_t shown);
-  // The same in two steps, for a state that is prepared elsewhere: until Put nobody finds it, and
-  // the previous one is the newest.
+  // The same in two steps, for a state that is prepared elsewhere: until Put it cannot be found,
+  // and the previous one is the newest.
   std::uint64_t Reserve();
   void Fill(std::uint64_t version, State state);
 

@@ -26,7 +26,7 @@ using VisitKey = std::function<bool(std::string_view key)>;
 using LeaseKeys = std::function<bool(lease::LeaseId id, const VisitKey& visit)>;
 
 // The verdict when the leases of a request have more keys than may be looked at here: the check is
-// repeated where it delays nobody. No client gets it.
+// repeated where it delays no other request. No client gets it.
 inline constexpr ApiError kManyLeaseKeys{Code::kResourceExhausted, "many keys of leases to check"};
 inline constexpr std::size_t kAllLeaseKeys = std::numeric_limits<std::size_t>::max();
 

@@ -21,7 +21,7 @@ struct MemberChange {
   Member member;            // for an addition and an update
   bool is_promote = false;  // an addition that turns a learner into a voter
   // For the addition of a learner: the limit of the member that was asked (--max-learners). It
-  // travels with the change, so that all decide alike whatever their own flags say. Without one,
+  // travels with the change, so that all decide alike, regardless of their flags. Without one,
   // from a member of etcd, the limit is etcd's default.
   std::optional<std::size_t> max_learners{};
 

@@ -38,17 +38,17 @@ Result<MembershipView> LoadMembership(mvcc::Snapshot& content) {
                          view.members.emplace(id, std::move(member));
                          return {};
                        }));
-  KV_RETURN_IF_ERROR(mvcc::ScanBucket(content, mvcc::Bucket::kMembersRemoved,
-                                      [&](std::string_view key, std::string_view) -> Result<void> {
-                                        const auto id = ParseMemberId(key);
-                                        if (!id.has_value()) {
-                                          return Fail(Code::kDataLoss,
-                                                      "the database names a removed member \"" +
-                                                          std::string(key) + "\", which is no id");
-                                        }
-                                        view.removed.insert(*id);
-                                        return {};
-                                      }));
+  KV_RETURN_IF_ERROR(mvcc::ScanBucket(
+      content, mvcc::Bucket::kMembersRemoved,
+      [&](std::string_view key, std::string_view) -> Result<void> {
+        const auto id = ParseMemberId(key);
+        if (!id.has_value()) {
+          return Fail(Code::kDataLoss, "the database names a removed member \"" + std::string(key) +
+                                           "\", which is not a member ID");
+        }
+        view.removed.insert(*id);
+        return {};
+      }));
   KV_RETURN_IF_ERROR(
       mvcc::ScanBucket(content, mvcc::Bucket::kCluster,
                        [&](std::string_view key, std::string_view value) -> Result<void> {

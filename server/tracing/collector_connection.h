@@ -2,7 +2,7 @@
 //
 // Belongs to the exporter's thread, which waits here, never longer than the limit that the caller
 // gives. Errors: any error of the connection closes it, and the next call opens another. A name is
-// looked up by the system's resolver, which has time limits of its own.
+// looked up by the system's resolver, which has its own time limits.
 #pragma once
 
 #include <memory>

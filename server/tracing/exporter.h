@@ -1,4 +1,4 @@
-// Sends ended spans to a collector in batches, from a thread of its own ("otlp"): a full batch at
+// Sends ended spans to a collector in batches, from its own thread ("otlp"): a full batch at
 // once, fewer after their time. The times and sizes are those of OpenTelemetry's Go SDK.
 //
 // Add and the counters are thread-safe, and never wait. A batch that cannot be delivered is tried

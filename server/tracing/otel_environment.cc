@@ -31,7 +31,7 @@ std::optional<std::int64_t> Number(std::string_view text) {
   return value;
 }
 
-// Escapes of URLs; nullopt if one is none.
+// Escapes of URLs; nullopt if one is malformed.
 std::optional<std::string> Unescape(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -118,7 +118,7 @@ ExportSettings ReadExportSettings(const Environment& environment) {
       std::max(Millis(environment("OTEL_BSP_SCHEDULE_DELAY"), settings.batch_time), kShortest);
   for (const char* name : {"OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT"})
     settings.export_time = Millis(Trim(environment(name)), settings.export_time);
-  // A time of 0 is none: then the batch's own limit is left.
+  // A time of 0 means no limit: then the batch's own limit applies.
   const Duration of_batch = Millis(environment("OTEL_BSP_EXPORT_TIMEOUT"), kBatchExportTime);
   if (settings.export_time <= Duration::zero()) settings.export_time = kBatchExportTime;
   if (of_batch > Duration::zero()) settings.export_time = std::min(settings.export_time, of_batch);

@@ -177,7 +177,7 @@ constexpr std::array kMethods{
 constexpr MethodSpans kProposals{"", Shape::kPlain, nullptr, Always};
 constexpr MethodSpans kPlainMethods{"", Shape::kPlain, nullptr, Never};
 
-// They are no entries of the log here.
+// They are not log entries here.
 constexpr std::array<std::string_view, 5> kReadsOfAuth{
     "/etcdserverpb.Auth/AuthStatus", "/etcdserverpb.Auth/UserGet", "/etcdserverpb.Auth/UserList",
     "/etcdserverpb.Auth/RoleGet", "/etcdserverpb.Auth/RoleList"};

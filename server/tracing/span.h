@@ -1,6 +1,6 @@
 // A span that has ended or will: one operation of a trace, with what is known of it.
 //
-// A plain value; belongs to whoever holds it. Texts that come from clients are cut (kMaxTextBytes),
+// A plain value; belongs to its holder. Texts that come from clients are cut (kMaxTextBytes),
 // so that a batch fits into what collectors accept.
 #pragma once
 

@@ -2,7 +2,7 @@
 // `traceparent` and `tracestate` (https://www.w3.org/TR/trace-context-1), read as etcd's
 // OpenTelemetry SDK reads them.
 //
-// Pure functions; the client chose the texts, so anything else than a valid one is no parent.
+// Pure functions; the client chose the texts, so an invalid one is not used as a parent.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Takes spans that have ended. Thread-safe; nobody waits in it.
+// Takes spans that have ended. Thread-safe; no call waits in it.
 #pragma once
 
 #include <memory>

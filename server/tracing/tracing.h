@@ -1,5 +1,5 @@
-// Distributed tracing of a process: the tracer and its exporter. There is none unless
-// --enable-distributed-tracing asks for it.
+// Distributed tracing of a process: the tracer and its exporter. It exists only with
+// --enable-distributed-tracing.
 #pragma once
 
 #include <string>

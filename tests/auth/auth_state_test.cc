@@ -106,7 +106,7 @@ TEST_F(AuthStateTest, TheRefusalsOfAnAdministrator) {
 
 TEST_F(AuthStateTest, TheRefusalsOfAReaderComeInOrder) {
   SetUpAnn();
-  // Nobody; too old, whoever the user is; unknown; not permitted.
+  // No user; too old, for any user; unknown; not permitted.
   Expect(state()->CheckRead({}, "a", ""), kErrUserEmpty);
   Expect(state()->CheckRead({"ann", 0}, "a", ""), kErrUserEmpty);
   Expect(state()->CheckRead({"ann", 1}, "x", ""), kErrAuthOldRevision);

@@ -162,7 +162,7 @@ TEST(JwtTest, KeysThatDoNotFit) {
           Options(method, "", vector.public_key),
           "auth: the public key is no PEM key that fits the method " + std::string(method));
     }
-    // A public key is no private one, and the other way round.
+    // A public key is not a private one, and the other way round.
     ExpectNoTokens(
         Options(method, vectors::kRsaPublicKey),
         "auth: the private key is no PEM key that fits the method " + std::string(method));

@@ -53,7 +53,7 @@ std::vector<std::string> StatOfThread(const std::string& name) {
 constexpr std::size_t kNice = 16;
 constexpr std::size_t kPolicy = 38;
 
-// A thread names itself and lowers its priority in its own time, whatever another one has done.
+// A thread names itself and lowers its priority in its own time, regardless of other threads.
 bool HasValue(const std::string& name, std::size_t field, const std::string& value) {
   return Eventually([&] {
     const std::vector<std::string> stat = StatOfThread(name);
@@ -193,7 +193,7 @@ TEST(PasswordWorkersTest, WhatWaitsAtTheEndIsDropped) {
 TEST(PasswordWorkersTest, OneIsOfTheLowestPriorityAndTheOthersAreNot) {
   {
     PasswordWorkers nice({.budget = {}, .priority = PasswordWorkers::Priority::kNice});
-    Finish(nice, Hash("p"));  // whoever does it
+    Finish(nice, Hash("p"));  // on either thread
     EXPECT_TRUE(HasValue("password", kNice, "19"));
     for (const std::string other : {"password-prompt", "passwords"}) {
       EXPECT_TRUE(Exists(other));

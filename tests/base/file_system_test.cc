@@ -131,7 +131,7 @@ TEST_P(FileSystemTest, OpenTellsWhatIsWrong) {
   EXPECT_EQ(fs_->Open(Path("no/folder"), OpenMode::kCreate).error().code, Code::kNotFound);
 }
 
-// Nobody writes to the pipe: an open that waits would never end.
+// The pipe has no writer: an open that waits would never end.
 TEST(PosixFileSystemTest, OpenRefusesPipesAndDevices) {
   const std::string pipe = testing::TempDir() + "kvorum-pipe-" + std::to_string(::getpid());
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);

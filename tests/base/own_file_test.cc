@@ -1,4 +1,4 @@
-// Files that a program may believe: its own, which nobody else can have written.
+// Files that a program may believe: its own, which no other user can have written.
 #include "base/own_file.h"
 
 #include <fcntl.h>
@@ -61,10 +61,10 @@ TEST_F(OwnFileTest, LinksAndOtherKindsAreRefused) {
   EXPECT_THAT(Why(), HasSubstr("it has another name as well"));
   fs::remove(path_);
   mkfifo(path_.c_str(), 0600);
-  EXPECT_THAT(Why(), HasSubstr("it is no regular file"));
+  EXPECT_THAT(Why(), HasSubstr("it is not a regular file"));
   fs::remove(path_);
   fs::create_directory(path_);
-  EXPECT_THAT(Why(), HasSubstr("it is no regular file"));
+  EXPECT_THAT(Why(), HasSubstr("it is not a regular file"));
 }
 
 TEST_F(OwnFileTest, AnothersFileIsRefused) {

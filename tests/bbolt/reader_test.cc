@@ -78,7 +78,7 @@ TEST_P(BboltGolden, FindsNestedBuckets) {
   EXPECT_THAT(reader->Get(large, "k").value(), Optional(std::string(1500, 'x')));
   EXPECT_EQ(reader->FindBucket("missing").value(), std::nullopt);
   EXPECT_EQ(reader->Get(nested, "inner").value(), std::nullopt) << "no key";
-  EXPECT_THAT(reader->FindBucket(nested, "plain").error().message, HasSubstr("no bucket"));
+  EXPECT_THAT(reader->FindBucket(nested, "plain").error().message, HasSubstr("not a bucket"));
 }
 
 TEST_P(BboltGolden, SeeksTheFirstKeyThatIsNotLess) {

@@ -1,4 +1,4 @@
-// The writer's images: what goes in comes out, whatever its sizes; every page is one that bbolt
+// The writer's images: the content goes in and comes out, at any size; every page is one that bbolt
 // would have made, too; the size is known before the first byte.
 #include "bbolt/writer.h"
 

@@ -111,7 +111,7 @@ TEST_F(ThreeMembers, ARangeStreamThatHasNotBegunGoesOnElsewhere) {
   EXPECT_EQ(chunks, 3);
 }
 
-// A write that the stopped one had taken fails: nobody knows whether it was applied.
+// A write that the stopped one had taken fails: it is unknown whether it was applied.
 TEST_F(ThreeMembers, WhenOneIsStoppedReadsGoOnAndNoWriteIsMadeTwice) {
   std::atomic<bool> is_over = false;
   std::atomic<int> puts = 0;

@@ -201,7 +201,7 @@ TEST_F(AdoptTest, AJointChangeOfMembersIsRefused) {
 TEST_F(AdoptTest, AFileOfNobodysIsNotTakenForOurs) {
   for (const std::string& bytes : {std::string(), std::string(9000, 'x')}) {
     WriteFile(layout_.database, bytes);
-    EXPECT_THAT(AdoptError(), HasSubstr("is no database of etcd"));
+    EXPECT_THAT(AdoptError(), HasSubstr("is not an etcd database"));
     EXPECT_FALSE(Exists(layout_.format));
   }
 }
@@ -215,7 +215,7 @@ TEST_F(AdoptTest, WhatAnEarlierAdoptionKeptDoesNotMakeAnyFileOurs) {
     WriteFile(layout_.database, bytes);
     const auto adopted = AdoptOn(fs_, /*drop_old=*/true);
     ASSERT_FALSE(adopted.has_value());
-    EXPECT_THAT(adopted.error().message, HasSubstr("is no database of etcd"));
+    EXPECT_THAT(adopted.error().message, HasSubstr("is not an etcd database"));
     EXPECT_FALSE(Exists(layout_.format));
     EXPECT_EQ(*ReadWholeFile(fs_, layout_.KeptOfEtcd(), std::uint64_t{1} << 30), kept);
   }
@@ -277,7 +277,7 @@ TEST_F(AdoptTest, AFileOfNobodysIsNotReleased) {
   const auto released = ReleaseOn(fs_);
   ASSERT_FALSE(released.has_value());
   EXPECT_EQ(released.error().code, Code::kDataLoss);
-  EXPECT_THAT(released.error().message, HasSubstr("is no database of kvorum"));
+  EXPECT_THAT(released.error().message, HasSubstr("is not a kvorum database"));
   EXPECT_TRUE(Exists(layout_.format));
 }
 

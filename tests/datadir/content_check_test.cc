@@ -85,9 +85,9 @@ TEST_F(ContentCheckTest, WhatEtcdWritesIsTaken) {
 }
 
 TEST_F(ContentCheckTest, TheBucketOfKeys) {
-  ExpectRefused("key", "nonsense", "", R"(key "nonsense")", "the key is no revision");
-  ExpectRefused("key", KeyOf({5, 0}) + "x", "", R"(key "\x00)", "the key is no revision");
-  ExpectRefused("key", KeyOf({5, 0}), "\xff", "revision 5_0", "no key-value pair");
+  ExpectRefused("key", "nonsense", "", R"(key "nonsense")", "the key is not a revision");
+  ExpectRefused("key", KeyOf({5, 0}) + "x", "", R"(key "\x00)", "the key is not a revision");
+  ExpectRefused("key", KeyOf({5, 0}), "\xff", "revision 5_0", "not a key-value pair");
   ExpectRefused("key", KeyOf({5, 1}), RecordOf(6, 3), "revision 5_1", "a record of another one");
   ExpectRefused("key", KeyOf({5, 0}), RecordOf(5, 6), "revision 5_0", "impossible revisions");
   ExpectRefused("key", KeyOf({0, 0}), RecordOf(0, 0), "revision 0_0", "no store writes");
@@ -95,11 +95,11 @@ TEST_F(ContentCheckTest, TheBucketOfKeys) {
 }
 
 TEST_F(ContentCheckTest, TheBucketOfMeta) {
-  ExpectRefused("meta", "consistent_index", "\x09", R"(key "consistent_index")", "8 bytes");
-  ExpectRefused("meta", "term", "123456789", R"(key "term")", "8 bytes");
+  ExpectRefused("meta", "consistent_index", "\x09", R"(key "consistent_index")", "8-byte number");
+  ExpectRefused("meta", "term", "123456789", R"(key "term")", "8-byte number");
   ExpectRefused("meta", "confState", "{\"voters\":7}", R"(key "confState")", "");
-  ExpectRefused("meta", "storageVersion", "three", R"(key "storageVersion")", "no version");
-  ExpectRefused("meta", "finishedCompactRev", "7", R"(key "finishedCompactRev")", "no revision");
+  ExpectRefused("meta", "storageVersion", "three", R"(key "storageVersion")", "not a version");
+  ExpectRefused("meta", "finishedCompactRev", "7", R"(key "finishedCompactRev")", "not a revision");
 }
 
 TEST_F(ContentCheckTest, LeasesAndAlarms) {
@@ -115,9 +115,9 @@ TEST_F(ContentCheckTest, Members) {
       {.id = raft::MemberId{2}, .peer_urls = {"http://h:1"}, .name = {}, .client_urls = {}});
   ExpectRefused("members", "1", "{", R"(key "1")", "");
   ExpectRefused("members", "1", json, R"(key "1")", "it holds member 2");
-  ExpectRefused("members", "no id", json, R"(key "no id")", "no member's id");
-  ExpectRefused("members_removed", "no id", "removed", R"(key "no id")", "no member's id");
-  ExpectRefused("cluster", "clusterVersion", "three", R"(key "clusterVersion")", "no version");
+  ExpectRefused("members", "no id", json, R"(key "no id")", "not a member ID");
+  ExpectRefused("members_removed", "no id", "removed", R"(key "no id")", "not a member ID");
+  ExpectRefused("cluster", "clusterVersion", "three", R"(key "clusterVersion")", "not a version");
   ExpectRefused("cluster", "downgrade", "{", R"(key "downgrade")", "");
 }
 
@@ -137,7 +137,7 @@ TEST_F(ContentCheckTest, UsersAndRoles) {
       "contradict each other", "there is no revision");
 }
 
-// An empty one, as bbolt keeps small ones: where it has no page of its own. The hash takes it for a
+// An empty one, as bbolt keeps small ones: where it has no separate page. The hash takes it for a
 // key without a value.
 TEST_F(ContentCheckTest, ABucketWithinABucket) {
   bbolt::Content content = EtcdContent();
@@ -162,7 +162,8 @@ TEST_F(ContentCheckTest, ABucketWithinABucket) {
 
 TEST_F(ContentCheckTest, ABucketThatEveryMemberHas) {
   for (const char* name : {"key", "meta"})
-    ExpectRefused([&](bbolt::Content& content) { content.erase(name); }, "no database of etcd", "");
+    ExpectRefused([&](bbolt::Content& content) { content.erase(name); }, "not an etcd database",
+                  "");
 }
 
 }  // namespace

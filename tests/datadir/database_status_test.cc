@@ -178,7 +178,7 @@ TEST_F(DatabaseStatusTest, AFlippedByteIsAnErrorOrAnotherHash) {
     const auto file = OpenDatabaseFile(WriteBytes("spoiled.db", spoiled), 10ms);
     if (!file.has_value()) continue;
     const auto status = ReadStatus(**file);
-    // Bytes that no page uses stay unnoticed: they are no content.
+    // Bytes that no page uses stay unnoticed: they are not content.
     if (!status.has_value()) continue;
     EXPECT_TRUE(status->hash != whole->hash || spoiled[at] == '\xff') << at;
   }

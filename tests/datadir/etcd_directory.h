@@ -159,7 +159,7 @@ class EtcdDirectory : public testing::Test {
   const Layout layout_{"/data", ""};
 };
 
-// Cuts the power at each write operation in turn. Whatever is left, the next call makes it good.
+// Cuts the power at each write operation in turn. The next call repairs every state that is left.
 template <class Prepare, class Run, class Check>
 void CutAtEachOperation(const Prepare& prepare, const Run& run, const Check& check) {
   for (const SimFileSystem::Keep keep : SimFileSystem::kAllKeeps) {

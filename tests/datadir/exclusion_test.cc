@@ -1,5 +1,5 @@
 // Programs that use one directory at the same time: a look or a rewrite amid a move finds the
-// database of before or the one of afterwards, and makes none of its own.
+// database of before or the one of afterwards, and makes no new one.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/file.h>

@@ -65,7 +65,7 @@ class SnapshotTest : public testing::Test {
   static std::string Image(const bbolt::Content& content) {
     return bbolt::ImageOf(content).value();
   }
-  // The root's page is in the freelist, too: whoever only walks over the content notices nothing.
+  // The root's page is in the freelist, too: a walk over the content alone notices nothing.
   static std::string WithRootInFreelist(std::string image) {
     const bbolt::Meta meta = *bbolt::DecodeMetaPage(1, std::string_view(image).substr(4096, 4096));
     image[(meta.freelist * 4096) + 10] = 1;  // the freelist's count, then its one id

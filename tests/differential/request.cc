@@ -49,7 +49,7 @@ struct ReadCheck {
   bool operator()(const etcdserverpb::LeaseRevokeRequest&) const { return false; }
   bool operator()(const etcdserverpb::LeaseKeepAliveRequest&) const { return false; }
   bool operator()(const etcdserverpb::LeaseTimeToLiveRequest&) const { return true; }
-  // Not linearizable: it is this member's own list, whatever was answered before.
+  // Not linearizable: it is this member's own list, independent of earlier answers.
   bool operator()(const etcdserverpb::LeaseLeasesRequest&) const { return false; }
 };
 

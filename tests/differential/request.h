@@ -20,7 +20,7 @@ using Request =
 
 std::string_view MethodOf(const Request& request);
 
-// True if it changes nothing, whatever the answer: it may run concurrently with other reads.
+// True if it changes nothing, with any answer: it may run concurrently with other reads.
 bool IsRead(const Request& request);
 
 // For people: the method and the fields in protobuf's text form, long byte strings cut.

@@ -4,7 +4,7 @@
 // restarted.
 //
 // With a mover, the directory of one of the two goes from etcd to kvorum and back at the restarts:
-// it begins as the peer's twin, and whoever has it answers as the peer does.
+// it begins as the peer's twin, and its holder answers as the peer does.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct SessionOptions {
   std::int64_t requests = 100'000;
   std::filesystem::path kvorum;
   std::filesystem::path peer;
-  std::filesystem::path mover = {};  // kvorumutl; empty: each server stays what it is
+  std::filesystem::path mover = {};  // kvorumutl; empty: each server keeps its program
 };
 
 class Session {

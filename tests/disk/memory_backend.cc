@@ -22,7 +22,7 @@ static_assert(std::endian::native == std::endian::little);
 constexpr std::uint64_t kSlotBytes = 512;
 constexpr std::uint64_t kLogBegin = 2 * kSlotBytes;
 constexpr std::uint64_t kMagic = 0x31'6e'69'77'74'76'6b'00;
-// LMDB's mark, by which the owner of a database is told, lies behind two numbers.
+// LMDB's mark, by which the owner of a database is recognised, lies behind two numbers.
 constexpr std::uint64_t kLmdbMark = 0xBEEFC0DE;
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 32;
 

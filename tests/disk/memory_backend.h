@@ -32,7 +32,7 @@ enum class SpoilKind : std::uint8_t {
   kChange,  // the last byte of a value is another one
   kLose,    // a record is gone
 };
-// Spoils the newest record of a key in one of these backends, behind the back of whoever uses it,
+// Spoils the newest record of a key in one of these backends, unnoticed by its user,
 // on the thread that commits. False if there is none with a value.
 Result<bool> SpoilNewest(Backend& backend, std::string_view key, SpoilKind kind);
 

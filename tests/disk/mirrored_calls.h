@@ -1,6 +1,6 @@
 // Mirrors this process's changes to the files of one directory by calls of the C library on a
-// simulated disk, whoever makes the call: also a library such as LMDB, whose writes pass no
-// interface of ours. So a power cut can be taken at each of them (SimFileSystem::CrashImage).
+// simulated disk, from every caller: also a library such as LMDB, whose writes pass no interface of
+// ours. So a power cut can be taken at each of them (SimFileSystem::CrashImage).
 //
 // The program that links this has functions of these names in front of the C library's: open,
 // pwrite, write, writev, pwritev, fdatasync, fsync, ftruncate, fallocate, posix_fallocate, mkdir,

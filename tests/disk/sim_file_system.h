@@ -4,7 +4,7 @@
 // FAULT MODEL. A power cut (Crash, CrashImage) may leave the following:
 // - A file's bytes are durable by sectors of 512 bytes, and a sector is never torn. A sector that
 //   was written since the file's last Sync holds its content at that Sync, or any version written
-//   since, whatever its neighbours hold: writes are lost, torn at sectors, and reordered. With
+//   since, independently of its neighbours: writes are lost, torn at sectors, and reordered. With
 //   kGarbage, a sector of which nothing but zeros was durable may hold random bytes as well.
 // - A file's size is durable by Sync; otherwise it is the old one or any it has had since.
 // - A name (created, renamed, removed; a directory's too) is durable by SyncDirectory of its

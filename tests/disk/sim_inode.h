@@ -36,7 +36,7 @@ struct SimFileSystem::Inode {
   std::vector<std::uint64_t> older_sizes;
   // Sectors that a failed Sync has given up: like those of older_sectors, but no Sync helps them.
   std::map<std::uint64_t, std::vector<Sector>> stranded_sectors;
-  std::uint64_t locked_by_process = 0;  // 0: nobody
+  std::uint64_t locked_by_process = 0;  // 0: not locked
 
   const Sector& At(std::uint64_t number) const {
     const auto found = sectors.find(number);

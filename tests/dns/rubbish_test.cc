@@ -1,4 +1,4 @@
-// Packets that are no questions: each gets an error or no answer, and the next good one its own.
+// Packets that are not questions: each gets an error or no answer, and the next good one its own.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -27,7 +27,7 @@ class DnsRubbish : public testing::Test {
     EXPECT_EQ(reply.substr(0, 2), packet.substr(0, 2));
     return Read(reply).rcode;
   }
-  // Whatever comes, the answer is well-formed and within its bounds.
+  // Every answer is well-formed and within its bounds.
   void Survive(const std::string& packet) {
     const std::string reply = Answer(packet);
     if (reply.empty()) return;

@@ -1,4 +1,4 @@
-// Any bytes as the configuration file. It is read or refused, whatever is in it, and read once more
+// Any bytes as the configuration file. It is read or refused, and read once more
 // it gives the same settings, faults and warnings.
 #include "server/process/config_file.h"
 
@@ -47,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Require(value.source == SettingSource::kFile);
   }
   for (const UsageError& fault : reading.faults) Require(!fault.message.empty());
-  // The checks take whatever a file may hold.
+  // The checks take all that a file may hold.
   static_cast<void>(CheckOptions(reading.parsed.options, reading.parsed.given));
   Require(Told(reading) == Told(Read(text)));
   return 0;

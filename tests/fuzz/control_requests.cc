@@ -1,5 +1,5 @@
 // Any lines as requests at an agent's control socket: each is answered once at most, with lines of
-// JSON, whatever was asked before it, and the agent tells how it is afterwards.
+// JSON, after any earlier requests, and the agent reports its state afterwards.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -65,7 +65,7 @@ Message OverTheWire(const Message& message) {
   return FromWire(received);
 }
 
-// Keeps what it is given, and refuses what begins with "bad", for a reason that is in its bytes.
+// Keeps every resource, and refuses what begins with "bad", for a reason that is in its bytes.
 class Sink final : public DeltaSink {
  public:
   explicit Sink(std::map<std::string, Held> loaded = {}) : loaded_(std::move(loaded)) {}
@@ -95,7 +95,7 @@ Snapshot SnapshotOf(const Texts& texts) {
   return reconciler.Build(nullptr, {"dp"}, {}).value();
 }
 
-// Whatever a subscriber asks, one response of a type waits at a time, and nonces count.
+// For any requests of a subscriber, one response of a type waits at a time, and nonces count.
 void Serve(Pieces pieces) {
   DeltaStream stream(kLimits);
   stream.Offer(SnapshotOf({{"a", "1"}, {"b", std::string(200, 'b')}, {"c", "3"}, {"*", "4"}}));
@@ -119,8 +119,8 @@ void Serve(Pieces pieces) {
   }
 }
 
-// Whatever a server sends, the sink has what the receiver presents, and a response that comes twice
-// writes nothing the second time.
+// For anything that a server sends, the sink has what the receiver presents, and a response that
+// comes twice writes nothing the second time.
 void Subscribe(Pieces pieces) {
   Sink sink;
   DeltaReceiver receiver(sink, "zone-1", {"dp"});

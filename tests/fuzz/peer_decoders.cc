@@ -1,6 +1,6 @@
 // Any bytes in place of another member's: a stream of either kind, the front of a snapshot, an HTTP
-// request or answer. Decoding must end in messages or an error, whatever the pieces in which the
-// bytes come, and decoded messages must survive being encoded again.
+// request or answer. Decoding must end in messages or an error, for any pieces in which the bytes
+// come, and decoded messages must survive being encoded again.
 //
 // The first byte of the input chooses its kind, the second how it is cut; the rest are the bytes.
 #include <algorithm>

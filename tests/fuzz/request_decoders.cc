@@ -1,5 +1,5 @@
 // Any bytes as a request of any method, through the handlers of a whole member down to its log and
-// its store: each must be answered once, whatever it says, and must not end the member.
+// its store: each must be answered once and must not end the member.
 //
 // An input is one byte for the method (its place in ApiMethods()), one for the caller, and the
 // request. Callers with a token call a member that has auth turned on. A member serves many inputs,

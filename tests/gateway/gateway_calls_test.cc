@@ -106,7 +106,7 @@ TEST_F(GatewayTest, TheTokenOfAuthorizationIsTheCallers) {
   EXPECT_EQ(refused->head->status, 401u);
   EXPECT_EQ(refused->body, R"({"code":16, "message":"etcdserver: invalid auth token"})");
   EXPECT_EQ(refused->HeaderOf("WWW-Authenticate"), "etcdserver: invalid auth token");
-  // A certificate's name would be ignored here: its holder is told so.
+  // A certificate's name would be ignored here: its holder gets an error that says so.
   rpc::HttpRequest certified = Post("/v3/kv/range", R"({"key":"YQ=="})");
   certified.certificate_name = SharedBytes::Copy("root");
   EXPECT_EQ(Outcome(certified).substr(0, 16), "400 CommonName o");

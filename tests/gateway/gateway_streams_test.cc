@@ -26,7 +26,7 @@ TEST_F(GatewayTest, AKeepAliveHasALineForEachValue) {
       << "what is no request ends them: " << body;
 }
 
-// Whoever waits for the answer to a typo would wait for ever.
+// A client that waits for the answer to a typo would wait for ever.
 TEST_F(GatewayTest, AMessageThatIsNoneGetsAnErrorAndEndsTheCall) {
   const auto expect_error = [&](const std::string& path, const std::string& body) {
     const auto answer = Ask(Post(path, body));
@@ -70,7 +70,7 @@ TEST_F(GatewayTest, AFaultWaitsForTheAnswersOfAClientThatDoesNotRead) {
   EXPECT_NE(watch->body.find("\n{\"error\":{\"code\":3,"), std::string::npos) << watch->body;
 }
 
-// A call may last; what it was asked need not.
+// A call may last; its request need not.
 TEST_F(GatewayTest, ARequestIsKeptNoLongerThanItIsNeeded) {
   const std::string space(1 << 20, ' ');
   const auto watch =
@@ -236,7 +236,7 @@ TEST_F(GatewayTest, ACallThatEndsBeforeItBeganLeavesNoTimer) {
     loop.Post([&] { left.set_value(); });
   });
   left.get_future().wait();
-  // The deadline comes to nobody.
+  // The deadline meets no call.
   std::promise<void> later;
   loop.PostAt(SystemClock().Now() + std::chrono::milliseconds(150), [&] { later.set_value(); });
   later.get_future().wait();

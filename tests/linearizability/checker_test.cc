@@ -127,7 +127,7 @@ a 0 10 put k 1 -> 2
 b 20 30 put k 2 -> 3
 c 40 50 get k -> 4 k=1@4,2,3
 )");
-  // Nobody saw its value, but there is an extra revision.
+  // No client saw its value, but there is an extra revision.
   ExpectFlaw(Flaw::kRevisionOfNobody, R"(
 a 0 10 put k 1 -> 2
 b 20 30 put k 2 -> 4

@@ -1,6 +1,6 @@
 // The information about single revisions in a history's answers: who wrote a key last, and how
 // often it was written. It narrows down which of the operations with an unknown outcome made a
-// revision that nobody was told of, so that the search hardly ever takes a wrong turn.
+// revision that no client heard of, so that the search hardly ever takes a wrong turn.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class Observations {
   // Only of operations that were acknowledged with a revision.
   explicit Observations(const History& history);
 
-  // Key to value as a client saw it written by this revision; null if nobody saw any.
+  // Key to value as a client saw it written by this revision; null if no client saw any.
   const std::map<std::string, std::string>* WrittenBy(std::int64_t revision) const;
 
   // True if a client saw the key with the value.

@@ -1,6 +1,6 @@
 // The check of a history in which every acknowledged operation has its revision: the revisions are
 // the order. It remains to find which of the operations with an unknown outcome made the revisions
-// that nobody was told of: a search, shortened by later answers (observations.h). O(n log n) if no
+// that no client heard of: a search, shortened by later answers (observations.h). O(n log n) if no
 // outcome is unknown.
 #pragma once
 
@@ -30,11 +30,11 @@ class RevisionOrder {
     const Operation* operation;
     // The first revision that it can have made: one more than those acknowledged before its call.
     std::int64_t first_revision;
-    // A client saw one of its values in a revision that nobody was told of.
+    // A client saw one of its values in a revision whose number no client heard.
     bool claimed = false;
     bool used = false;
   };
-  // A revision that nobody was told of, and the operations that may have made it.
+  // A revision that no client heard of, and the operations that may have made it.
   struct Choice {
     KvModel::Mark before;
     std::vector<std::size_t> candidates;  // in unknown_

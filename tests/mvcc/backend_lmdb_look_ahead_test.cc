@@ -39,7 +39,7 @@ std::string LmdbKeyOf(std::int64_t main) {
   return "\x7f" + std::string(RevisionKey({main, 0}).view());
 }
 
-// Between pages that nobody may touch.
+// Between inaccessible pages.
 class Image {
  public:
   explicit Image(const std::string& file) : size_bytes_(file.size()) {

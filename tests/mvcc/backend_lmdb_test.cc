@@ -506,7 +506,7 @@ TEST_F(LmdbBackendTest, OthersReadWhileTheMapWaitsForAReaderToEnd) {
   EXPECT_TRUE(backend->NewReader().value()->GetRevision({3, 0}).value().has_value());
 }
 
-// Readers that come later are told to end in their turn, so that the map grows at last though one
+// Readers that come later are asked to end in their turn, so that the map grows at last though one
 // overlaps the next.
 TEST_F(LmdbBackendTest, TheMapGrowsUnderReadersThatOverlapAndEndWhenToldTo) {
   auto backend = OpenLmdbBackend({.path = world_.path, .map_size_bytes = 1 << 20}).value();
@@ -548,7 +548,7 @@ TEST_F(LmdbBackendTest, MoreReadersThanPlacesAreRefused) {
   EXPECT_TRUE((*opened)->NewReader().has_value());
 }
 
-// Whoever holds one beyond its task gives it up by a timer, whatever its thread does meanwhile.
+// A holder beyond its task gives it up by a timer, even if its thread is busy.
 TEST_F(LmdbBackendTest, AThreadOfAServerHasOneReaderBesideThoseThatOutliveATask) {
   std::atomic<unsigned> counted{0};
   auto opened = OpenLmdbBackend({.path = world_.path, .readers = &counted});

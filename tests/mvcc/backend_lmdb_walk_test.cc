@@ -1,5 +1,5 @@
-// LmdbCheck::kAllPages. Fault model: any byte of the file may be another. Whatever passes the check
-// can be opened, and has the content that was written, or names the record that is damaged.
+// LmdbCheck::kAllPages. Fault model: any byte of the file may be another. A file that passes the
+// check can be opened, and has the content that was written, or names the record that is damaged.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

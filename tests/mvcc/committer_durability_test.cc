@@ -14,7 +14,7 @@
 namespace kvorum::mvcc {
 namespace {
 
-// Everything reported durable is on the disk, at whatever operation the power goes off.
+// Everything reported durable is on the disk, for a power cut at any operation.
 TEST(CommitterCrash, DurableMeansDurable) {
   Rng rng(9);
   for (std::uint64_t at = 1; at < 120; ++at) {

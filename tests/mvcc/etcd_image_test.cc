@@ -1,5 +1,5 @@
-// A store's content as etcd's file: the same buckets, keys and values as in the backend, whatever
-// is written meanwhile; the size told before the first byte.
+// A store's content as etcd's file: the same buckets, keys and values as in the backend, also under
+// writes; the size is known before the first byte.
 #include "mvcc/etcd_image.h"
 
 #include <gtest/gtest.h>

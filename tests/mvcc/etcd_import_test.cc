@@ -219,8 +219,8 @@ TEST_F(EtcdImportTest, RefusesRecordsFromWhichNoStoreCouldStart) {
     return imported.error().message;
   };
   EXPECT_EQ(refused(KeyOf({20, 0}), RecordOf(20)), "taken");
-  EXPECT_THAT(refused("nonsense", "value"), HasSubstr("no revision"));
-  EXPECT_THAT(refused(KeyOf({20, 0}), "\xff"), HasSubstr("no key-value pair"));
+  EXPECT_THAT(refused("nonsense", "value"), HasSubstr("not a revision"));
+  EXPECT_THAT(refused(KeyOf({20, 0}), "\xff"), HasSubstr("not a key-value pair"));
   EXPECT_THAT(refused(KeyOf({20, 0}), RecordOf(19)), HasSubstr("a record of another one"));
   EXPECT_THAT(refused(KeyOf({20, 0}), RecordOf(21)), HasSubstr("impossible revisions"));
   EXPECT_THAT(refused(KeyOf({0, 0}), RecordOf(1)), HasSubstr("no store writes"));
@@ -253,7 +253,7 @@ TEST_F(EtcdImportTest, RefusesWhatItWouldHaveToLeaveOut) {
   EXPECT_EQ(Refusal(content).code, Code::kInvalidArgument);
 }
 
-// Whatever byte is spoiled, the file is refused, or what is taken can be read.
+// If any byte is spoiled, the file is refused, or what is taken can be read.
 TEST_F(EtcdImportTest, AFileWithAFlippedByteNeverDoesHarm) {
   const std::string image = bbolt::ImageOf(EtcdsContent()).value();
   int refused = 0;

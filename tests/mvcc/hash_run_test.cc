@@ -1,4 +1,4 @@
-// HashKV in pieces: the same number as over one view, whatever goes on meanwhile, and no page is
+// HashKV in pieces: the same number as over one view, also under writes, and no page is
 // kept for it.
 #include "mvcc/hash_run.h"
 

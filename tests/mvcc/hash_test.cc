@@ -234,7 +234,7 @@ class ImpatientBackend final : public Backend {
   }
 
   int wanted = 0;    // this many more readers must end
-  int given_up = 0;  // readers that were told to end and did
+  int given_up = 0;  // readers that were asked to end and did
 
  private:
   class ImpatientSnapshot final : public Snapshot {

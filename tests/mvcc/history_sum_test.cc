@@ -1,5 +1,5 @@
-// The incremental hash of the history: it equals what a walk over the backend adds up, whatever
-// the history, its batches, its compactions and restarts; and a backend that lost a record differs.
+// The incremental hash of the history: it equals the sum of a walk over the backend, for any
+// history, batches, compactions and restarts; and a backend that lost a record differs.
 #include "mvcc/history_sum.h"
 
 #include <map>
@@ -94,7 +94,7 @@ TEST_F(HistorySumTest, KeepsAPointAtEachMultipleOfItsInterval) {
   EXPECT_EQ(points[1].revision, revision());
 }
 
-// Whatever one of them applies alone: from then on they never are at one revision.
+// Once one of them applies an entry alone, from then on they never are at one revision.
 TEST_F(HistorySumTest, MembersThatAreAtDifferentRevisionsHaveSomeInCommon) {
   StoreHarness other;
   for (StoreHarness* member : {static_cast<StoreHarness*>(this), &other}) {
@@ -132,7 +132,7 @@ TEST(HistorySumPoints, AreAtMostThatMany) {
   EXPECT_EQ(points.back().revision, end);
 }
 
-// It deletes what the pass has read, what it was still to read and what came after it began.
+// It deletes records that the pass has read, that it had yet to read, and that came after it began.
 TEST_F(HistorySumTest, APassGoesOnBehindACompaction) {
   for (const std::int64_t compacted : {3, 7, 11, 19, 29, 39}) {
     StoreHarness member;

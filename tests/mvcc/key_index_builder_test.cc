@@ -117,8 +117,8 @@ TEST(KeyIndexBuilder, KeepsKeysLargerThanItsBlocks) {
   EXPECT_EQ(index->working().Count(KeyRange("", kOpenEnd), 0), 3);
 }
 
-// A store's life, compacted at some revision, written out and built again: the same answers, in
-// whatever chunks, and the same life afterwards.
+// A store's life, compacted at some revision, written out and built again: the same answers, in any
+// chunks, and the same life afterwards.
 TEST(KeyIndexBuilder, MakesWhatTheChangesHadMade) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Rng rng(seed);

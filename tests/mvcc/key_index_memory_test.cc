@@ -1,4 +1,4 @@
-// A key with one live revision costs its bytes and at most 64, whatever order the keys come in. All
+// A key with one live revision costs its bytes and at most 64, in any order of the keys. All
 // memory taken from the system is counted, less one MiB: it is taken by the MiB.
 #include <gtest/gtest.h>
 

@@ -173,8 +173,8 @@ TEST_F(KeyIndexRange, ACursorCanBePutAsideAndGoneOnWith) {
 
 // --- What is left out ---
 
-// A tree of four leaves whose second and third are said to be hidden and do not exist: whoever goes
-// there ends the process.
+// A tree of four leaves whose second and third are said to be hidden and do not exist: a walk that
+// goes there ends the process.
 class KeyIndexWithHiddenLeaves : public ::testing::Test {
  protected:
   KeyIndexWithHiddenLeaves() {

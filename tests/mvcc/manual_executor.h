@@ -22,7 +22,7 @@ class ManualExecutor final : public Executor {
   void Post(Task task) override { ready_.push_back(std::move(task)); }
   void PostAt(TimePoint when, Task task) override { timed_.emplace(when, std::move(task)); }
   const Clock& clock() const override { return clock_; }
-  // Unless told to lend, it takes the task like any other.
+  // Unless set to lend, it takes the task like any other.
   void Lend(Task task) override { lends_&& ready_.empty() ? task() : Post(std::move(task)); }
   void SetLends(bool lends) { lends_ = lends; }
 

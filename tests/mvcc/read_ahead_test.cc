@@ -32,7 +32,7 @@ TEST(ReadAheadTest, AValueOfSeveralPagesIsFetchedAsAWhole) {
   }
 }
 
-// Whatever the steps, the bytes have been asked for before the walk comes to them, once, but for
+// With any steps, the bytes have been asked for before the walk comes to them, once, but for
 // the first page.
 TEST(ReadAheadTest, AWalkForwardIsAlwaysBehindWhatIsFetched) {
   for (const std::uintptr_t step : {1U, 2U, 15U, 64U, 400U}) {

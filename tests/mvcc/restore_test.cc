@@ -1,4 +1,4 @@
-// The result of a start from the backend's records: the same index whatever the number of threads,
+// The result of a start from the backend's records: the same index for any number of threads,
 // the leases, and refusals of records that contradict each other.
 #include "mvcc/restore.h"
 

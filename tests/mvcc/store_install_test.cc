@@ -281,7 +281,7 @@ TEST_P(StoreInstallTest, ASnapshotOfAnotherIndexIsFatal) {
   EXPECT_FALSE(installed_);
 }
 
-// The member had applied what nobody else did: only the cluster's content heals it.
+// The member had applied entries that no other one has: only the cluster's content heals it.
 TEST_P(StoreInstallTest, ARevisionBehindThatOfAWrongContentIsTaken) {
   SetLogLevel(LogLevel::kFatal);
   for (int i = 0; i < 3; ++i) leader_.Put("k", "v");

@@ -128,7 +128,7 @@ class Replay {
     return "an operation of unknown kind";
   }
 
-  // As if nobody waited for the answer, or not all of it was admitted: refusals and writes are the
+  // As if the answer had no waiter, or not all of it was admitted: refusals and writes are the
   // same.
   std::string TxnWithLittleRoom(const TxnRequest& request, Rng& rng) {
     const bool is_wanted = rng.OneIn(2);

@@ -415,7 +415,7 @@ TEST_F(RangeTest, TheEstimateIsWhatIsLookedAt) {
   count.count_only = true;
   EXPECT_EQ(estimate(count), 1);
   EXPECT_EQ(estimate(TxnIf({Exists("a")}, List(GetAll()), List(Get("a", "c")))), 1 + 4 + 2);
-  // At an old revision dead keys are looked at, whatever the limit, and to be counted as well.
+  // At an old revision dead keys are looked at, with any limit, and to be counted as well.
   count.revision = revision();
   const RangeRequest page = [&] {
     RangeRequest request = GetAll();

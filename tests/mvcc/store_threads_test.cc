@@ -135,7 +135,7 @@ void Read(Store& store, std::atomic<bool>& stop, std::uint64_t seed) {
                                    static_cast<std::uint64_t>(view.revision() - oldest))));
     }
     if (rng.OneIn(10)) {
-      // A hash covers the pinned view, whatever happens meanwhile.
+      // A hash covers the pinned view, also under writes.
       ASSERT_EQ(Ok(view.HashKv(0)).hash, Ok(view.HashKv(view.revision())).hash);
     }
   }

@@ -64,7 +64,7 @@ TEST(CheckRangeStreamTest, OffersKeyOrderOnly) {
   EXPECT_TRUE(Is(CheckRangeStream(request), kErrStreamSortOrder));
 }
 
-// As in etcd: the order NONE counts as the default whatever the target.
+// As in etcd: the order NONE counts as the default for any target.
 TEST(CheckRangeStreamTest, TakesAnyTargetWithoutAnOrder) {
   RangeRequest request = Get("a", "b");
   request.sort_target = SortTarget::kValue;

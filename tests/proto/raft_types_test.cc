@@ -284,7 +284,7 @@ TEST(RaftTypesTest, AChainSharesLargeData) {
   EXPECT_EQ(shared, 2);
 }
 
-// A value that a decoder takes has bytes of its own; everything else is damage.
+// A value that a decoder takes has its own bytes; everything else is damage.
 TEST(RaftTypesTest, DecodersSurviveEveryCutAndEveryFlippedByte) {
   int taken = 0;
   int refused = 0;

@@ -7,7 +7,7 @@
 // durable up to the last Checkpoint. Network: messages are lost, repeated and reordered, never
 // altered. Raft does not survive more than that (a disk that loses synced data, a member that
 // lies), and it is not tried, but for one member at a time whose disk is replaced as a whole by an
-// older one while nobody is ahead of the leader's term, and which is told so (ReplaceDisk).
+// older one while no member is ahead of the leader's term, and which is notified (ReplaceDisk).
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,8 @@ class Member {
   void Crash(std::size_t surviving_steps = 0);
   std::size_t UnsyncedSteps() const;
   void Start();
-  // Stops the member, and starts it again from this disk, an older one of its own or an empty one.
+  // Stops the member, and starts it again from this disk, an older one of this member or an empty
+  // one.
   void ReplaceDisk(Disk disk);
   // A peer tells it that it has lost data, and hears nothing from it before that is on its disk.
   void LoseData();

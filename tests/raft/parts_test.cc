@@ -273,7 +273,8 @@ TEST_F(MessageCheckTest, RefusesSnapshotsThatCannotBe) {
   EXPECT_EQ(refusal_of({.conf_state = {.voters = {1, 2}}, .index = 9, .term = 5}), "");
   EXPECT_EQ(refusal_of({.conf_state = {.voters = {1, 2}}, .index = 9, .term = 6}),
             "raft: refused Snap: a snapshot that cannot be");
-  EXPECT_EQ(refusal_of({.index = 9, .term = 5}), "raft: refused Snap: nobody votes in it");
+  EXPECT_EQ(refusal_of({.index = 9, .term = 5}),
+            "raft: refused Snap: its configuration has no voters");
   EXPECT_NE(refusal_of({.conf_state = {.voters = {1, 1}}, .index = 9, .term = 5}), "");
 }
 

@@ -1,5 +1,5 @@
-// A single voter: committed entries survive every crash, in whatever order the disk and the state
-// machine report back.
+// A single voter: committed entries survive every crash, in any order in which the disk and the
+// state machine report back.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // One member with its driver, alone among peers that may send anything: for tests and fuzz targets
-// that play the peers. Whatever comes, the driver's side of the contract is kept, the member's
+// that play the peers. The driver's side of the contract is always kept, the member's
 // output is checked (that it is consecutive, durable before it is applied, never taken back), and
 // so are its own invariants; a broken one stops the process.
 #pragma once

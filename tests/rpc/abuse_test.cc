@@ -126,7 +126,7 @@ TEST(AbuseTest, StreamsThatWereAnsweredMayBeReset) {
   EXPECT_TRUE(client.Works(2 * kStreams + 1));
 }
 
-// An answer that was made and not sent is none: a refusal costs the client nothing either.
+// An answer that was made and not sent does not count: a refusal costs the client nothing either.
 TEST(AbuseTest, RapidResetOfRefusedCallsIsCutOff) {
   Options options;
   options.reset_burst = 100;

@@ -5,7 +5,7 @@
 //   const TestCertificate leaf = ca.Issue({.common_name = "alice", .dns_names = {"localhost"}});
 //   leaf.Write(folder.path("alice.pem"), folder.path("alice.key"));
 //
-// Keys are P-256. Everything is valid from an hour ago for a day unless told otherwise.
+// Keys are P-256. Everything is valid from an hour ago for a day by default.
 #pragma once
 
 #include <cstdint>

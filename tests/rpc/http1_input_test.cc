@@ -1,4 +1,4 @@
-// Input over HTTP/1.1 that has no end, or that nobody takes: it is refused, or left in the client's
+// Input over HTTP/1.1 that has no end, or that is not read: it is refused, or left in the client's
 // socket. The server keeps a bounded amount of it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

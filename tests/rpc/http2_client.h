@@ -113,7 +113,7 @@ class Http2Client {
     bool ended = false;
   };
 
-  // Sends Handshake() unless told otherwise.
+  // Sends Handshake() by default.
   explicit Http2Client(std::uint16_t port, std::string_view first_bytes = {});
   ~Http2Client();
 

@@ -11,8 +11,8 @@
 namespace kvorum::rpc {
 namespace {
 
-// Go's HTTP/2 takes a number of streams above 2^31 - 1 for none and falls back to its default;
-// nobody may be held to fewer streams than were asked for.
+// Go's HTTP/2 takes a number of streams above 2^31 - 1 for none and falls back to its default; no
+// client may be held to fewer streams than were configured.
 TEST_F(Http2Test, AsManyStreamsAsThereAreIdsAreNoLimit) {
   constexpr std::uint16_t kMaxConcurrentStreams = 3;
   const auto announced = [](std::uint32_t streams) {
@@ -140,7 +140,7 @@ TEST_F(Http2Test, ShutdownSaysGoodbyeTwice) {
   shutdown.get();
 }
 
-// A client that is told so makes the call elsewhere: a write would be done twice.
+// A client that gets this error makes the call elsewhere: a write would be done twice.
 TEST_F(Http2Test, ACallBehindTheLastOneThatIsNamedInTheGoodbyeIsNotBegun) {
   client_.Send(UnaryCall(1, "/test.Echo/Hold", "h"));
   ASSERT_TRUE(Eventually([&] { return server_.held == 1; }));

@@ -223,7 +223,7 @@ TEST_F(Http2Test, TooLargeMessageIsRefusedByItsPrefix) {
                Frame(FrameType::kData, 0, 1, std::string("\0\xff\xff\xff\xff", 5)));
   ExpectError(client_.Await(1), "200", "8",
               "grpc: received message larger than max (4294967295 vs. 2097152)");
-  // The client had not ended its stream: it is told to stop.
+  // The client had not ended its stream: it is asked to stop.
   const auto reset = client_.NextOf(FrameType::kRstStream);
   ASSERT_TRUE(reset);
   EXPECT_EQ(reset->error_code(), kNoError);

@@ -116,8 +116,8 @@ TEST(LargeAnswerTest, SlowReadersOfTheLargestAnswersAreCut) {
   EXPECT_EQ(client.Call(1, RequestHeaders(kSize), Message("2000000")).message.size(), 2'000'005);
 }
 
-// If nobody can be cut off, a connection that holds something starts no more requests, and one that
-// holds nothing is served.
+// If no client can be cut off, a connection that holds something starts no more requests, and one
+// that holds nothing is served.
 TEST(LargeAnswerTest, AFullMemoryHoldsBackWhoFillsIt) {
   AnswerMemory memory(std::size_t{1} << 20, std::chrono::hours(1));
   Options options;

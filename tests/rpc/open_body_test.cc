@@ -35,7 +35,7 @@ class OpenBodyTest : public testing::Test {
     Run([this] {
       body_->Read([this](Result<std::string> bytes) { read_.emplace(std::move(bytes)); });
     });
-    Run([] {});  // the wake-up in which it is told
+    Run([] {});  // the wake-up in which it is called
   }
   std::optional<Result<std::string>> Taken() {
     std::optional<Result<std::string>> taken;

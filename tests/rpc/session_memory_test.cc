@@ -28,7 +28,7 @@ struct Block {
 
 constexpr std::size_t kRegionBytes = std::size_t{256} << 10;
 
-// Blocks of a random size, each full of its own mark, so that two that overlap are noticed.
+// Blocks of a random size, each filled with its mark, so that two that overlap are noticed.
 class SessionMemoryTest : public testing::Test {
  protected:
   ~SessionMemoryTest() override {

@@ -1,4 +1,4 @@
-// A blocking TLS client over a RawSocket: sends what it is given, as slowly as requested.
+// A blocking TLS client over a RawSocket: sends the given bytes, as slowly as requested.
 #pragma once
 
 #include <memory>

@@ -255,7 +255,7 @@ TEST_F(TlsReloadTest, APairThatIsTooWeakHoldsUpNothingThatCameWithIt) {
 
 // ---- Large files ----
 
-// Keeps tasks until it is told to run them, with its own clock.
+// Keeps tasks until RunAll or Pass is called, with its own clock.
 class HeldExecutor final : public Executor {
  public:
   void Post(Task task) override { tasks_.push_back(std::move(task)); }

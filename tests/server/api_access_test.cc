@@ -69,7 +69,7 @@ const std::map<std::string, Let> kUnary = {
     {"/etcdserverpb.Auth/AuthDisable", Let::kRoot},  // the last: it lets everybody in
 };
 
-// A request that gets past the method's own rules, which every caller is told of.
+// A request that gets past the method's own rules, whose errors every caller gets.
 std::string RequestFor(std::string_view path) {
   if (!path.ends_with("/MemberAdd")) return {};
   etcdserverpb::MemberAddRequest request;

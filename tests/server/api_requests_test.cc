@@ -55,7 +55,7 @@ std::vector<std::string> UnaryMethods() {
   return paths;
 }
 
-// Bytes that are not a message, whatever the method.
+// Bytes that are not a message, for any method.
 constexpr std::string_view kNoMessage[] = {
     "\xff"sv,      // a tag that is cut
     "\x00\x01"sv,  // field 0

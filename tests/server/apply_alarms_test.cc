@@ -72,7 +72,7 @@ TEST_F(ApplierTest, UnderCorruptEveryChangeIsRefused) {
   EXPECT_EQ(Outcome(RequestKind::kPut, kPutBody), "ok");
 }
 
-// Every replica has written it, whatever its own disk's size.
+// Every replica has written it, at any size of its disk.
 TEST_F(ApplierTest, APutPastTheQuotaIsWrittenAndAnsweredNoSpace) {
   SetQuota(1);
   EXPECT_EQ(Outcome(RequestKind::kPut, kPutBody), kNoSpaceText);

@@ -270,7 +270,7 @@ class ApplyLoopTest : public ::testing::Test {
       if (value.has_value()) ++acknowledged_;
     });
   }
-  // An entry that is no request of ours.
+  // An entry that is not a request of ours.
   void ProposeGarbage() {
     std::vector<Proposal> proposals;
     proposals.push_back({.id = 1,

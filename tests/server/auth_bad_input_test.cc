@@ -192,7 +192,7 @@ TEST_F(AuthBadInputTest, APasswordMayBeChangedByItsHashAlone) {
   EXPECT_EQ(change("bob", EncodeBase64(Base64::kStandard, hash)), kNone);
   EXPECT_TRUE(Login("bob", "of alice").has_value());
   EXPECT_EQ(ErrorOf(Login("bob", "of bob")), kErrAuthFailed);
-  EXPECT_EQ(change("bob", "bm90\r\nIGEgaGFzaB=="), kNone);  // some bytes that are no hash
+  EXPECT_EQ(change("bob", "bm90\r\nIGEgaGFzaB=="), kNone);  // some bytes that are not a hash
   EXPECT_EQ(served_.context().access->state()->FindUser("bob")->password_hash(), "not a hash");
   EXPECT_EQ(ErrorOf(Login("bob", "of alice")), kErrAuthFailed);
   ExpectRefused("UserChangePassword", Body({"bob", "", "no base64"}), kErrNoPasswordUser);

@@ -19,7 +19,7 @@ class AuthTest : public testing::Test {
  protected:
   AuthTest() { EXPECT_TRUE(served_.Start().has_value()); }
 
-  // The caller shows this token; none: nobody in particular.
+  // The caller shows this token; none: no particular user.
   static std::shared_ptr<rpc::CallContext> As(std::string_view token) {
     auto call = std::make_shared<rpc::CallContext>();
     if (!token.empty()) call->AddMetadata("token", token);

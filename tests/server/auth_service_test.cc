@@ -156,7 +156,7 @@ TEST_F(AuthServiceTest, PreviousValuesAreRead) {
   EXPECT_EQ(ErrorOf(CallAs(alice_, kPutPath, put)), kNone);
 }
 
-// A lease ends with all its attached keys: nobody may attach to a lease with others' keys, revoke
+// A lease ends with all its attached keys: no user may attach to a lease with others' keys, revoke
 // it or renew it.
 TEST_F(AuthServiceTest, LeasesWithForeignKeysAreForeign) {
   const lease::LeaseId foreign = LeaseOf(root_, "b");
@@ -315,7 +315,7 @@ TEST_F(AuthServiceTest, ATokenThatEndsMeanwhileEndsItsRequests) {
   EXPECT_EQ(response.count(), 0);
 }
 
-// Another user with the same name and permissions: the holder of the old token is nobody.
+// Another user with the same name and permissions: the holder of the old token is not logged in.
 TEST_F(AuthServiceTest, WhatWaitsWhileItsTokenEndsIsNotApplied) {
   etcdserverpb::AuthUserDeleteRequest gone;
   gone.set_name("alice");
@@ -342,7 +342,7 @@ TEST_F(AuthServiceTest, WhatWaitsWhileItsTokenEndsIsNotApplied) {
   EXPECT_EQ(response.count(), 0);
 }
 
-// So that nobody can make a member check more than its own limit.
+// So that no client can make a member check more than its own limit.
 TEST_F(AuthServiceTest, ATxnWithTooManyOperationsIsToldSoWhoeverAsks) {
   etcdserverpb::TxnRequest request;
   for (int i = 0; i < 129; ++i)
@@ -371,7 +371,7 @@ TEST_F(AuthServiceTest, TheKeysOfALeaseAreLookedAtOnceARequest) {
   EXPECT_EQ(ErrorOf(KeyAccess(*state, alice, foreign).Check(request)), kErrPermissionDenied);
 }
 
-// Whoever changes a lease of many keys makes the readers look at them, and no I/O loop.
+// A change of a lease with many keys makes the readers check them, and no I/O loop.
 TEST_F(AuthServiceTest, ManyKeysOfALeaseAreCheckedBesideTheLoops) {
   const lease::LeaseId own = LeaseOf(alice_, "a");
   const lease::LeaseId foreign = LeaseOf(alice_, "a1");
@@ -422,8 +422,7 @@ TEST_F(AuthServiceTest, ARestartKeepsUsersAndForgetsTokens) {
 }
 
 // After a kill the log is applied again from where the database ends, and the logins in it count
-// once more. The database stores an entry's index within a batch interval, whatever the entry
-// writes.
+// once more. The database stores an entry's index within a batch interval, for any entry.
 TEST_F(AuthServiceTest, AKillForgetsTokensOnceTheDatabaseIsPastTheirLogins) {
   served_.lanes().RunFor(std::chrono::seconds(1));
   const std::string fresh = Login("alice", "of alice").value();

@@ -204,7 +204,8 @@ class CheckedCluster {
       return Fail(Code::kUnavailable, "no answer");
     if (path.starts_with(kHistoryPath)) return Telling(HistoryOf(to));
     KV_CHECK(path == std::string(kReseedPrefix) + IdText(asks), "a question that nobody asks");
-    // The answer waits for nothing, since nobody else could run: only a refusal at once is told.
+    // The answer waits for nothing, since no other thread could run: only an immediate refusal is
+    // returned.
     auto outcome = std::make_shared<Result<void>>();
     SendFreshSnapshot(processes_[to]->context, asks,
                       [outcome](Result<void> begun) { *outcome = std::move(begun); });

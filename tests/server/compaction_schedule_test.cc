@@ -1,5 +1,5 @@
-// When automatic compaction compacts, and what: the published rules of etcd's two modes, told as
-// the turns of a clock that the test sets.
+// When automatic compaction compacts, and what: the published rules of etcd's two modes, as steps
+// of a clock that the test sets.
 #include "server/replica/compaction_schedule.h"
 
 #include <gmock/gmock.h>

@@ -27,7 +27,7 @@ namespace kvorum::server {
 
 namespace {
 
-// Samples until a condition holds; nobody knows how much time a busy machine leaves us.
+// Samples until a condition holds; a busy machine may leave us little time.
 template <typename Condition>
 void CollectUntil(CpuProfiler& profiler, Condition condition) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);

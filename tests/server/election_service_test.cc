@@ -162,7 +162,7 @@ TEST_F(ElectionServiceTest, ACandidateThatLosesItsPlaceIsNotElected) {
   EXPECT_EQ(ErrorOf(served_.Await(*second.answer)), kErrElectionNotLeader.ToError());
   Settle();
   EXPECT_FALSE(third.is_answered());
-  // Both leave at one moment: the key is read again before a candidate is told that it leads.
+  // Both leave at one moment: the key is read again before a candidate hears that it leads.
   served_.lanes().Hold(served_.lanes().io(), true);
   const auto own = served_.Send("/etcdserverpb.KV/DeleteRange", DeleteBody("e/3"));
   const auto older = served_.Send("/etcdserverpb.KV/DeleteRange", DeleteBody("e/1"));

@@ -1,5 +1,5 @@
-// A member's view of elections: the first one may be hurried, and a client without an answer may be
-// told that an election or a lost connection was the reason.
+// A member's view of elections: the first one may be hurried, and a client without an answer may
+// get an election or a lost connection as the reason.
 #include <gtest/gtest.h>
 
 #include <map>

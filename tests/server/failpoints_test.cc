@@ -164,7 +164,7 @@ TEST_F(FailpointsTest, EachRenewalOfALeaseThatLivesPassesItsPoint) {
   EXPECT_EQ(ErrorOf(*renewed).message, "etcdserver: requested lease not found");
 }
 
-// It is held up on a thread of its own, not on the loop of other calls.
+// It is held up on a separate thread, not on the loop of other calls.
 TEST_F(FailpointsTest, AWatchResponseThatIsHeldUpHoldsUpNothingElse) {
   ServedMember served;
   ASSERT_TRUE(served.Start().has_value());

@@ -175,7 +175,7 @@ TEST_F(ForceNewClusterTest, OneOfThreeGoesOnAlone) {
     force_ = false;
     ASSERT_TRUE(cluster_->Start(0).has_value());
     ASSERT_NO_FATAL_FAILURE(ExpectAlone());
-    // An old member that comes back is no longer a member.
+    // An old member that comes back is not a member any more.
     ASSERT_TRUE(cluster_->Start(1).has_value());
     ASSERT_TRUE(cluster_->Start(2).has_value());
     cluster_->RunFor(std::chrono::seconds(5));

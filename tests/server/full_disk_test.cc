@@ -1,5 +1,5 @@
 // A member whose disk fills up: it raises the alarm by itself, so that the whole cluster refuses
-// writes in time. If its disk is full all the same it stays up, serves what it has applied,
+// writes in time. If its disk is full all the same it stays up, serves its applied state,
 // acknowledges nothing that it cannot make durable, and catches up when there is space.
 //
 // Fault model: tests/disk/sim_file_system.h. A disk without room for the database alone is one on

@@ -247,7 +247,7 @@ TEST(PeerHashTest, AnythingElseIsAnErrorAndNoHash) {
   EXPECT_EQ(odd->hash.hash, 0u);
 }
 
-// Keeps what it is asked, and answers by URL.
+// Keeps the requests, and answers by URL.
 class RecordingPeers final : public PeerRequester {
  public:
   void AskAll(std::string_view, const std::vector<std::string>&, std::string_view, Duration,

@@ -126,7 +126,7 @@ class LeaseExpiryTest : public ::testing::Test {
                        .applied_term = [this] { return applied_term_; }}};
 };
 
-// Whatever earlier leaders had committed must be applied first, revocations too.
+// All that earlier leaders had committed must be applied first, revocations too.
 TEST_F(LeaseExpiryTest, TheLeaderIsPrimaryOnceAnEntryOfItsTermIsApplied) {
   Lead(5, 4);
   Wait(seconds(1));

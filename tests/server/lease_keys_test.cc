@@ -53,7 +53,7 @@ TEST_F(LeaseKeysTest, NoneIsLeftOutThatStaysWhileOthersComeAndGo) {
   for (int i = 97; i < 1000; ++i) EXPECT_TRUE(seen.contains(Key(i))) << i;
 }
 
-// Whoever takes away the key where each part ended only makes it begin again a few times.
+// Removing the key where each part ended only makes it begin again a few times.
 TEST_F(LeaseKeysTest, KeysThatAlwaysLeaveAtTheWrongMomentDoNotKeepItGoing) {
   std::set<std::string> seen;
   int visits = 0;

@@ -340,7 +340,7 @@ TEST_F(LockServiceTest, AStopEndsAWait) {
   EXPECT_EQ(served_.lock().waiting().calls(), 0U);
 }
 
-// In any case, a caller that is told that it has the lock had the oldest key at that revision.
+// In any case, a caller whose lock is granted had the oldest key at that revision.
 TEST_F(LockServiceTest, WhoIsAnsweredIsTheOldestAtThatRevision) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Rng rng(seed);

@@ -1,4 +1,4 @@
-// A member of production's executors: lone puts, which are applied by whatever thread learns of
+// A member of production's executors: lone puts, which are applied by the thread that learns of
 // their commit, beside bursts, which the apply thread takes.
 #include <gtest/gtest.h>
 #include <stdlib.h>

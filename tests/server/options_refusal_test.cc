@@ -244,7 +244,7 @@ TEST(OptionsTest, FlagsOfTlsBetweenMembersAreRead) {
   EXPECT_TRUE(options.peer_auto_tls);
   EXPECT_EQ(options.self_signed_cert_validity_years, 3);
   EXPECT_TRUE(Parsed({"--peer-client-cert-auth=false"}).peer_cert_allowed_cn.empty());
-  // A list set to nothing allows nobody, as in etcd.
+  // A list set to nothing allows no client, as in etcd.
   EXPECT_EQ(Parsed({"--peer-cert-allowed-cn="}).peer_cert_allowed_cn, std::vector<std::string>{""});
   EXPECT_EQ(Parsed({}, {"ETCD_PEER_TRUSTED_CA_FILE=x"}).peer_trusted_ca_file, "x");
 }
@@ -307,8 +307,8 @@ TEST(OptionsTest, TlsLimitsThatCannotBeAreRefused) {
 TEST(OptionsTest, AFlagWithoutEffectSaysWhyOnceItIsSet) {
   using Warnings = std::vector<std::string>;
   EXPECT_EQ(Parse({"--backend-bbolt-freelist-type=array", "--logger=zap"})->warnings,
-            Warnings{"--backend-bbolt-freelist-type has no effect here: There is no bbolt, and no "
-                     "list of free pages to choose."});
+            Warnings{"--backend-bbolt-freelist-type has no effect here: The database is LMDB, "
+                     "which has no bbolt freelist."});
   EXPECT_EQ(
       Parse({}, {"ETCD_SOCKET_REUSE_ADDRESS=true"})->warnings,
       Warnings{"--socket-reuse-address has no effect here: Listeners always set SO_REUSEADDR."});

@@ -150,7 +150,7 @@ class TestPeer {
   std::unique_ptr<PeerTransport> transport_;
 };
 
-// Admits whoever tells what it expects of a member, and keeps what it is told.
+// Admits callers that send what it expects of a member, and keeps what they send.
 class ScriptedGuard final : public IncarnationGuard {
  public:
   explicit ScriptedGuard(std::string own) : own_(std::move(own)) {}
@@ -211,7 +211,7 @@ inline MembershipView ViewOf(const std::vector<TestPeer*>& peers) {
   return view;
 }
 
-// A blocking connection that sends what it is given.
+// A blocking connection that sends the given bytes.
 class RawClient {
  public:
   explicit RawClient(std::uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {

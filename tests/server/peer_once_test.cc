@@ -84,7 +84,7 @@ TEST_F(HttpClientTest, AConnectionThatIsClosedWhileItIdlesIsGivenUpAtOnce) {
   });
   ASSERT_TRUE(Ask(server.url(), Post("before")).has_value());
   ASSERT_TRUE(server.AwaitClosed(1, kPatience));
-  // So the next request, whatever its kind, is not lost on it.
+  // So the next request, of any kind, is not lost on it.
   EXPECT_TRUE(Ask(server.url(), Post("x")).has_value());
   EXPECT_EQ(server.requests().back().connection, 2);
 }
@@ -152,7 +152,7 @@ TEST_F(PeerOnceTest, AProposalThatThePipelinePostedIsNotPostedAgain) {
   ASSERT_TRUE(Until([&] { return counters().dropped_messages == 1; }))
       << "posted " << peer.TimesOf(bytes) << " times";
   EXPECT_EQ(peer.TimesOf(bytes), 1);
-  // Raft is told that something was lost, and repeats what it can.
+  // Raft learns of the loss, and repeats what it can.
   EXPECT_TRUE(member_.receiver().Until([&] { return member_.receiver().unreachable[2] == 1; }));
 }
 

@@ -143,7 +143,7 @@ TEST_F(PeerPortTest, ARequestThatIsRefusedForItsHeadIsTheLastOfItsConnection) {
   ExpectServes();
 }
 
-// On each path, known or not, and whoever sends it.
+// On each path, known or not, from any sender.
 TEST_F(PeerPortTest, ChunksWithoutAnEndAreRefused) {
   Start();
   const auto post = [&](std::string_view path, const std::string& start, std::string_view piece) {
@@ -168,7 +168,7 @@ TEST_F(PeerPortTest, ChunksWithoutAnEndAreRefused) {
   ExpectServes();
 }
 
-// Bytes of the framing are no sign that the body goes on, and a body that comes byte by byte ends
+// Bytes of the framing do not show that the body goes on, and a body that comes byte by byte ends
 // with the message's time.
 TEST_F(PeerPortTest, ATrickleIsCutOff) {
   PeerTransport::Options options = TestPeer::FastOptions();

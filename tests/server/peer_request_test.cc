@@ -1,5 +1,5 @@
-// Single requests to peer ports: the bytes sent, the answers accepted, and that nothing waits for
-// longer than it was told to.
+// Single requests to peer ports: the bytes sent, the answers accepted, and that nothing waits
+// beyond its time-out.
 #include "server/peer/peer_request.h"
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ class Answerer {
   bool told_ = false;
 };
 
-// Nobody listens there: a port that was bound and released.
+// No process listens there: a port that was bound and released.
 std::string DeadUrl() {
   PeerLoop loop("nobody");
   const auto listener = *PeerListener::Bind(loop, *Url::Parse("http://127.0.0.1:0"));

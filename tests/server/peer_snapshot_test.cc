@@ -62,7 +62,7 @@ class BrokenSource final : public mvcc::SnapshotSource {
   int calls_ = 0;
 };
 
-// A chunk, then nothing until it is told to end.
+// A chunk, then nothing until it is asked to end.
 class StuckSource final : public mvcc::SnapshotSource {
  public:
   explicit StuckSource(std::shared_future<void> go) : go_(std::move(go)) {}

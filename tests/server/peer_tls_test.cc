@@ -477,7 +477,7 @@ TEST_F(PeerTlsTest, NewCertificatesAreTakenAndWhatStandsIsLeftAlone) {
   certificates_.Files("port", next);
   EXPECT_NE(first, next.serial());
   EXPECT_EQ(RawTlsClient(a.port(), *client).ServerSerial(), next.serial());
-  // Also with another authority: the old one is no longer trusted, but established connections
+  // Also with another authority: the old one is not trusted any more, but established connections
   // stay.
   TestAuthority newer("ca");
   newer.Write(files.trusted_ca_file);

@@ -213,7 +213,7 @@ class PowerCuts {
   std::string fault_;
 };
 
-// A sole voter: its clients' answers are what it has acknowledged.
+// A sole voter: its clients' answers are its acknowledgements.
 class LoneMember {
  public:
   explicit LoneMember(std::uint64_t seed)

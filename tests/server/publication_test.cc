@@ -96,7 +96,7 @@ TEST_F(ClusterPublicationTest, AKnownMemberWaitsForItsProposal) {
   TimeToReady();
 }
 
-// The message with the proposal got lost, or the leader had no room for it: nobody says so.
+// The message with the proposal got lost, or the leader had no room for it: no message says so.
 TEST_F(ClusterPublicationTest, AProposalThatGotLostIsForwardedAgain) {
   PublishInItsName();
   ASSERT_TRUE(cluster_.CatchUp());

@@ -1,4 +1,4 @@
-// A member that is kept from serving: the file that keeps it so, and who is told.
+// A member that is kept from serving: the file that keeps it so, and the calls that are refused.
 #include "server/call/quarantine.h"
 
 #include <gtest/gtest.h>

@@ -49,7 +49,7 @@ class QueueTest : public testing::Test {
     EXPECT_FALSE(served_.member().fatal().has_value());
   }
 
-  // Once leader_streams_ is started, calls that need a leader are told that there is none.
+  // Once leader_streams_ is started, calls that need a leader get `no leader`.
   void ServeWithoutALeader() {
     leader_streams_ = std::make_unique<LeaderStreams>(served_.lanes().io(), std::chrono::seconds(1),
                                                       [] { return true; });

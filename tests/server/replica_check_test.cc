@@ -38,7 +38,7 @@ class ReplicaCheckTest : public testing::Test {
   }
   // More than any check takes, without a write.
   void Wait() { t_->RunFor(minutes(1)); }
-  // Applies what nobody else does: a bug, or a flipped bit in memory.
+  // Applies an entry that no other member does: a bug, or a flipped bit in memory.
   void ApplyAlone(std::size_t i, const std::string& key) {
     mvcc::WriteTxn txn = t_->members().member(i).store().Begin();
     ASSERT_TRUE(txn.Put({.key = key, .value = "other"}).has_value());
@@ -212,7 +212,7 @@ TEST_F(ReplicaCheckTest, APeerThatDoesNotKnowTheQuestionIsLeftOut) {
   t_->PutDurably("key1", "again");
   ASSERT_TRUE(t_->RunUntil([&] { return t_->counters(victim_).compared == 2; }, seconds(10)));
   EXPECT_TRUE(t_->counters(victim_).agrees);
-  // Its silence is no majority beside who is wrong.
+  // Its silence does not make a majority for the wrong one.
   t_->Spoil(victim_, "key3", SpoilKind::kChange);
   ASSERT_TRUE(t_->RunUntil([&] { return t_->counters(victim_).is_damaged.load(); }, minutes(1)));
   Wait();

@@ -510,7 +510,7 @@ TEST_F(ReplicaTest, AFloodOfPeersMessagesIsDroppedPastTheBound) {
   EXPECT_TRUE(Put(leader, "after").has_value());
 }
 
-// Whatever nonsense a peer sends, clients are served meanwhile.
+// Clients are served while a peer sends nonsense.
 TEST_F(ReplicaTest, NonsenseOfAPeerKeepsNobodyFromBeingServed) {
   const std::size_t leader = Start(3);
   constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
@@ -546,7 +546,7 @@ TEST_F(ReplicaTest, NonsenseOfAPeerKeepsNobodyFromBeingServed) {
 }
 
 // An entry that joint configurations need cannot be applied here (docs/decisions/0018), and so gets
-// into nobody's log, whoever sends it.
+// into no member's log, from any sender.
 TEST_F(ReplicaTest, AJointConfigurationOfAPeerEndsNobodyAndMakesNoOtherState) {
   const std::size_t leader = Start(3);
   const std::size_t follower = FollowerOf(leader);

@@ -54,7 +54,8 @@ TEST_F(ReplicatedStateTest, ARemovedMemberThatIsNoIdIsDamage) {
   const auto state = Load();
   ASSERT_FALSE(state.has_value());
   EXPECT_EQ(state.error().code, Code::kDataLoss);
-  EXPECT_EQ(state.error().message, "the database names a removed member \"12xyz\", which is no id");
+  EXPECT_EQ(state.error().message,
+            "the database names a removed member \"12xyz\", which is not a member ID");
 }
 
 TEST_F(ReplicatedStateTest, ADowngradeThatIsNoObjectIsDamage) {

@@ -1,4 +1,4 @@
-// Ids that no two proposals share, whatever the clock does.
+// Ids that no two proposals share, with any clock.
 #include "server/replica/request_id.h"
 
 #include <gtest/gtest.h>

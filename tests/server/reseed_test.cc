@@ -1,4 +1,4 @@
-// A member whose database is wrong gets its leader's, whatever happens on the way.
+// A member whose database is wrong gets its leader's, also after failures on the way.
 #include "server/services/reseed.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class ReseedTest : public testing::Test {
     EXPECT_TRUE(t_.counters(victim_).agrees);
     EXPECT_EQ(t_.counters(victim_).compared, 3u);
   }
-  // Applies what nobody else does, so that its revision is ahead.
+  // Applies an entry that no other member does, so that its revision is ahead.
   void ApplyAlone(std::size_t i, int times) {
     for (int n = 0; n < times; ++n) {
       mvcc::WriteTxn txn = t_.members().member(i).store().Begin();
@@ -173,7 +173,7 @@ TEST_F(ReseedTest, ALeaderThatDiesInTheMiddleIsFollowedByTheNext) {
     ASSERT_TRUE(t_.RunUntil([&] { return t_.reseeds_asked() > 0; }));
     if (moment > Duration{}) t_.RunFor(moment);
     t_.Kill(leader_);
-    // No majority is left beside the member: nobody waits for the snapshot, and writes go on.
+    // No majority is left beside the member: no write waits for the snapshot.
     t_.RunFor(seconds(40));
     const TimePoint before = t_.members().scheduler().clock().Now();
     t_.Put("key1", "meanwhile");
@@ -276,7 +276,7 @@ TEST_F(ReseedTest, ARestartInTheMiddleLeavesAMemberThatCanBeReseeded) {
   }
 }
 
-// The leader is asked again after 20 s: that must not end what it is sending.
+// The leader is asked again after 20 s: that must not end the transfer.
 TEST_F(ReseedTest, OneThatTakesMinutesIsSentOnce) {
   Begin();
   t_.members().network().SetChunkTime(seconds(25));

@@ -88,7 +88,7 @@ TEST_F(SelfClearing, ItIsRaisedAgainWhenThereIsNoRoomAgain) {
   }
 }
 
-// Its member does not know whether it has room, so nobody does.
+// Its member does not know whether it has room, so it is unknown.
 TEST_F(SelfClearing, TheAlarmOfAMemberThatIsDownStaysUntilItIsBack) {
   ASSERT_NO_FATAL_FAILURE(Fill());
   const auto raised = cluster_->member(leader()).local_member().alarms().List();
@@ -104,7 +104,7 @@ TEST_F(SelfClearing, TheAlarmOfAMemberThatIsDownStaysUntilItIsBack) {
   EXPECT_TRUE(Ends());
 }
 
-// Alarms with which a client freezes the cluster name nobody.
+// Alarms with which a client freezes the cluster name no member.
 TEST_F(SelfClearing, AnAlarmInTheNameOfNoMemberStays) {
   const AlarmRequest raise{.action = AlarmAction::kActivate,
                            .alarm = {.member = raft::MemberId{7}, .type = AlarmType::kNoSpace}};

@@ -48,7 +48,7 @@ class SmallCluster {
   static std::string PeerUrlOf(std::size_t i) {
     return "http://10.0.0." + std::to_string(i + 1) + ":2380";
   }
-  // Adds a machine with an empty disk for a member that the cluster has been told of; returns its
+  // Adds a machine with an empty disk for a member that was added to the cluster; returns its
   // number.
   std::size_t AddMachine(raft::MemberId id, std::string initial_cluster, bool join_existing) {
     Machine& machine = *machines_.emplace_back(std::make_unique<Machine>());

@@ -53,8 +53,8 @@ class SmallMember {
       return mvcc::OpenLmdbBackend({.path = path, .map_size_bytes = std::uint64_t{1} << 30});
     };
   }
-  // Told of each in-memory backend that is opened, so that a test can change one under its member.
-  // Before Start.
+  // Called for each in-memory backend that is opened, so that a test can change one under its
+  // member. Before Start.
   void OnBackend(std::function<void(mvcc::Backend&)> told) { on_backend_ = std::move(told); }
 
   // Read by Start.

@@ -188,7 +188,7 @@ TEST(StoredLogTest, OneSnapshotHelpsHoweverMuchIsWrittenMeanwhile) {
   ASSERT_TRUE(t.cluster().CatchUp(std::chrono::minutes(10)));
   EXPECT_EQ(t.cluster().network().snapshots_delivered(), 1U);
   t.ExpectEqual();
-  // The segments go when nobody needs them any more.
+  // The segments go when they are not needed any more.
   t.cluster().RunFor(3 * CatchUpLog::kKeepsUp);
   ASSERT_NO_FATAL_FAILURE(t.Write(100));
   EXPECT_LT(SegmentsOfLeader(t), kept);

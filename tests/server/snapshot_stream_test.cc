@@ -178,7 +178,7 @@ TEST_F(SnapshotStreamTest, AClientThatTakesNothingForLongIsCutOff) {
   ASSERT_TRUE(stream->status().has_value());
   EXPECT_EQ(stream->status()->code, Code::kUnavailable);
   EXPECT_TRUE(stream->status()->message.contains("taken nothing for long"));
-  // Its place is free, also before what it was sent is let go.
+  // Its place is free, also before its bytes are let go.
   EXPECT_EQ(Finish(*Open()).status.code, Code::kOk);
   stream->SetReading(true);
   served_.lanes().RunFor(std::chrono::seconds(1));

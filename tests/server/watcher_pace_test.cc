@@ -30,7 +30,7 @@ class WatcherPaceTest : public ::testing::Test {
     for (const Proposal& proposal : proposals) ids.push_back(proposal.id);
     return ids;
   }
-  // Clients hand over these: ids from 100 on are no key writes. Returns those that Raft gets now.
+  // Clients hand over these: ids from 100 on do not write keys. Returns those that Raft gets now.
   Ids Arrive(const Ids& ids, TimePoint deadline = {1'000'000'000}) {
     std::vector<Proposal> proposals;
     for (const std::uint64_t id : ids) {

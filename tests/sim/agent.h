@@ -43,7 +43,7 @@ class Agent {
   sync::SyncerStatus status() const { return running_->syncer->status(); }
   // The keys that the catalog is to have of it, with their values; its lease has them all.
   std::map<std::string, std::string> Truth() const;
-  // Notes what it has come to.
+  // Notes its state.
   void Check();
 
  private:

@@ -114,7 +114,7 @@ void AuthJudge::Refused(const Asked& asked, const Needs& needs, const Error& err
     return world_.faults.Add(Fault::kAuthDenied);
   }
   if (error.message == kNoUser) {
-    // Nobody in particular, or admitted while auth was disabled and applied when it was enabled.
+    // No particular user, or admitted while auth was disabled and applied when it was enabled.
     const bool was_off = asked.token.empty() || IsAnywhere(std::min(asked.applied, asked.committed),
                                                            [&](raft::Index index) {
                                                              return !log_.AuthAt(index).enabled();

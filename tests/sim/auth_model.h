@@ -37,7 +37,7 @@ class AuthModel {
   };
   enum class Outcome : std::uint8_t { kChanged, kNothingToDo, kRefused };
 
-  // An entry of the Auth service that is no login.
+  // An entry of the Auth service that is not a login.
   static bool IsChange(const etcdserverpb::InternalRaftRequest& entry);
   Outcome Apply(const etcdserverpb::InternalRaftRequest& entry);
 

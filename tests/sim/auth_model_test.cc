@@ -24,7 +24,7 @@ class AuthModelTest : public testing::Test {
     enable.mutable_auth_enable();
     EXPECT_EQ(model_.Apply(enable), Outcome::kChanged);
   }
-  // By root, who is nobody while auth is disabled.
+  // By root, who is not a user while auth is disabled.
   Outcome Apply(Entry entry, const std::string& by = "root") {
     entry.mutable_header()->set_username(by);
     return model_.Apply(entry);

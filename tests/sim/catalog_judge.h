@@ -31,7 +31,7 @@ class CatalogJudge {
 
   // Takes what was published since the last time.
   void CheckAll();
-  // An agent is told that its transaction was done at this revision.
+  // An agent hears that its transaction was done at this revision.
   void Wrote(const std::string& agent, const std::string& node, std::int64_t revision);
 
   // The keys of the catalog now.

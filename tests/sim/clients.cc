@@ -136,7 +136,7 @@ Request Clients::RandomRequest() {
   Request request;
   request.operation.is_txn = true;
   if (dice < 82) {
-    // Like a lock or a counter: only if nobody has changed the key since it was read.
+    // Like a lock or a counter: only if the key has not changed since it was read.
     Compare unchanged{.target = Compare::Target::kMod, .key = key};
     if (!known_mods_.empty() && !rng.OneIn(6)) {
       const auto& [known_key, mod] = known_mods_[rng.Below(known_mods_.size())];

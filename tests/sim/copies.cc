@@ -96,7 +96,7 @@ void Copies::Scribble() {
   const std::string id = fmt::format("s{}", rng.Below(6));
   const std::array<std::string, 3> chosen = {keys.EntryOf(node, id),
                                              keys.ServiceEntry("web", node, id), keys.Node(node)};
-  // A session is what its key says, and nobody looks for services that no entry names: those are
+  // A session is what its key says, and services that no entry names are not looked for: those are
   // only deleted.
   const std::uint64_t which = rng.OneIn(8) ? 2 : rng.Below(2);
   Request request = which != 0 || rng.OneIn(3)
@@ -126,9 +126,9 @@ std::map<std::string, std::string> Copies::Truth() {
   return truth;
 }
 
-// A node without an agent has nobody who would remove what others write of it. A service's key is
-// found by the entry that names it: where somebody has overwritten that, an agent that was started
-// anew and does not know the entry does not find it.
+// A node without an agent has no program that would remove what others write of it. A service's key
+// is found by the entry that names it: where somebody has overwritten that, an agent that was
+// started anew and does not know the entry does not find it.
 bool Copies::MayStay(const std::string& key, const sync::KeyValue& row) {
   if (row.value == kScribble) {
     const sync::CatalogKeys keys{std::string(kCatalogRoot)};

@@ -64,10 +64,10 @@ class Copies {
   void OpenLater(Slot& slot, Duration most);
   void ScribbleLater();
   void Scribble();
-  // Null: nobody holds the name, as far as they know.
+  // Null: the name is not held, as far as they know.
   Agent* HolderOf(const std::string& node);
   std::map<std::string, std::string> Truth();
-  // Not of the truth, and nobody's to remove.
+  // Not of the truth, and not to be removed by an agent.
   bool MayStay(const std::string& key, const sync::KeyValue& row);
   // Between the catalog and the truth, for people.
   std::string Differences();

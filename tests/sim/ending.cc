@@ -13,7 +13,7 @@ constexpr Duration kWatchBound = seconds(300);
 
 }  // namespace
 
-// Everything published has been given to all watchers, and they are told that this is all.
+// Everything published has been given to all watchers, and they know that this is all.
 void Ending::Run(const LiveVoters& live_voters) {
   const TimePoint end = world_.scheduler.Now() + kWatchBound;
   if (!world_.RunUntil(end, [this] { return parts_.watchers.AreAtEnd(); }))
@@ -30,7 +30,7 @@ void Ending::Run(const LiveVoters& live_voters) {
   if (world_.has_copies && !world_.failed()) Copy(end);
 }
 
-// All observers of the election are told of one more leader.
+// All observers of the election see one more leader.
 void Ending::Observe(TimePoint end, const LiveVoters& live_voters) {
   PutLastLeader(live_voters);
   const auto is_seen = [this] {

@@ -1,5 +1,5 @@
-// The end of a run that has converged: everything that was published reaches whoever follows it,
-// the watchers, the observers of the election, the caches and the catalog.
+// The end of a run that has converged: everything that was published reaches its followers: the
+// watchers, the observers of the election, the caches and the catalog.
 #pragma once
 
 #include <functional>

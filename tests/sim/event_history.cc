@@ -10,7 +10,7 @@ namespace {
 
 mvcc::KeyValue Decode(std::string_view record) {
   const auto kv = mvcc::DecodeKeyValue(record);
-  KV_CHECK(kv.has_value(), "the store published what is no key-value");
+  KV_CHECK(kv.has_value(), "the store published a record that is not a key-value pair");
   return *kv;
 }
 

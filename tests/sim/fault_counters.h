@@ -15,7 +15,7 @@ enum class Fault : std::uint8_t {
   kMessageDuplicated,
   kMessageReordered,
   kMessagePosted,     // instead of going by a stream
-  kPostUnanswered,    // it arrived, and its sender was told that it was lost
+  kPostUnanswered,    // it arrived, and its sender heard that it was lost
   kProposalRepeated,  // one that was forwarded to the leader
   kProposalNotTaken,  // a repeated one that the leader knew
   kChangeForged,      // a joint configuration change in a message that its receiver got
@@ -24,7 +24,7 @@ enum class Fault : std::uint8_t {
   kOneWayPartition,   // messages stopped by a cut in one direction only
   kKill,              // kill -9: written data stays
   kPowerCut,          // unsynced data may be lost
-  kPowerCutAtIo,      // at a chosen write operation, in the middle of whatever it belongs to
+  kPowerCutAtIo,      // at a chosen write operation, in the middle of its operation
   kAllDown,           // every member that was up lost power at once
   kUnsyncedLost,      // sectors, sizes or names that a power cut took
   kTornWrite,         // sectors that a power cut left as garbage
@@ -69,7 +69,7 @@ enum class Fault : std::uint8_t {
   kWatchUnread,         // a client did not read a watch call's responses
   kWatchCaughtUp,       // events came from the catch-up
   kWatchSynced,         // and then, after them, as they were published
-  kWatchCompacted,      // a watcher was told that the events it needs are compacted
+  kWatchCompacted,      // a watcher heard that the events it needs are compacted
   kWatchUnderSnapshot,  // a snapshot was installed while there were watchers
   kWatchJump,           // a batch of which the hub got no records
   kWatchAwaited,        // a write waited for watchers
@@ -128,7 +128,7 @@ enum class Fault : std::uint8_t {
   kAgentLeft,       // its keys are removed at once
   kAgentRefused,    // another one holds its node's name
   kAgentWentOn,     // with the session of its state file
-  kAgentAgain,      // a new session after one of its own
+  kAgentAgain,      // a new session after an earlier one of the same agent
   kAgentInherited,  // a new session after another agent's
   kCatalogScribbled,
   kSourceListedAgain,  // it was behind a compaction

@@ -1,4 +1,4 @@
-// The sink of a source, and the judge of what it is given: lists that are the state at their
+// The sink of a source, and the judge of its input: lists that are the state at their
 // revision, and then every revision of the prefix, whole, in order, once.
 #pragma once
 
@@ -34,7 +34,7 @@ class Followed final : public sync::SourceSink {
   World& world_;
   const EventHistory& events_;
   const std::string name_;
-  StateReplay replay_;  // up to where it has been told
+  StateReplay replay_;  // up to where it has received changes
   std::uint64_t lists_ = 0;
   std::int64_t list_revision_ = 0;
   std::map<std::string, sync::KeyValue> listed_;

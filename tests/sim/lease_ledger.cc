@@ -15,7 +15,7 @@ using std::chrono::seconds;
 
 // For clocks whose rates are rounded.
 constexpr Duration kRounding = std::chrono::microseconds(1);
-// The time from a lease's deadline to its end, once a leader is no longer paused: finding it,
+// The time from a lease's deadline to its end, once a leader is not paused any more: finding it,
 // asking a quorum, the log, and leases that expire at the same time.
 constexpr Duration kSlack = seconds(2);
 

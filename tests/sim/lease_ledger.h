@@ -38,7 +38,7 @@ class LeaseLedger {
   // Granted or renewed, by a member in this term.
   void Promised(lease::LeaseId id, std::int64_t ttl_s, const Moment& asked, std::uint64_t term);
   void RevokeAsked(lease::LeaseId id) { leases_[id].revoke_asked = true; }
-  // The client was told that there is no such lease any more.
+  // The client heard that there is no such lease any more.
   void ToldGone(lease::LeaseId id);
   void TimesTold(lease::LeaseId id, std::int64_t ttl_s, std::int64_t granted_s,
                  const std::set<std::string>& keys, const Moment& asked);

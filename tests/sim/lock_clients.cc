@@ -187,7 +187,7 @@ void LockClients::Release(Client& client, const Asked& asked, Done done) {
       std::move(done));
 }
 
-// Whoever has it.
+// Any holder.
 void LockClients::Unlock(Client& client, const Asked& asked, Done done) {
   const Asked unlocked = judge_.Ask(asked.name, asked.lease);
   v3lockpb::UnlockRequest request;
@@ -211,7 +211,7 @@ void LockClients::AskLeader(Client& client) {
 // ---- observers ----
 
 void LockClients::ObserveLater(Observer& observer, Duration most) {
-  // A stream that has ended may be told of its process's end as well.
+  // A stream that has ended may hear of its process's end as well.
   if (observer.stream != nullptr) std::exchange(observer.stream, nullptr)->Leave();
   world_.scheduler.After(world_.scheduler.Between(milliseconds(1), most), [this, &observer] {
     Machine& machine = Choose();

@@ -1,8 +1,8 @@
-// Clients that lock and campaign, each over a lease of its own that a LeaseHolder keeps or loses:
+// Clients that lock and campaign, each over its own lease, which a LeaseHolder keeps or loses:
 // they wait until granted or until a deadline, hold for a while, proclaim, and unlock or resign, or
 // forget to, or unlock what somebody else holds. Others observe the election.
 //
-// In the end clients whose leases nobody renews are dead: what they hold goes with the lease. Each
+// In the end clients whose leases are not renewed are dead: their locks go with the lease. Each
 // of the others must have the lock or the election once more.
 #pragma once
 

@@ -3,13 +3,13 @@
 // - A lock that was granted, or an election that was won, was at the front at a revision between
 //   request and answer, with the key of its lease. A key is at the front until it is deleted, so no
 //   two holders can have a lock at the same revision.
-// - An answer's header is no older than what was published when the request was sent, and the queue
-//   at its revision is as the answer says: an unlocked key and a resigned leader are gone, a
+// - An answer's header is not older than what was published when the request was sent, and the
+//   queue at its revision is as the answer says: an unlocked key and a resigned leader are gone, a
 //   proclaimed value was put by that very revision, a leader is the one at the front.
-// - A caller is told that its place is lost only if its key was deleted meanwhile, and that there
+// - A caller hears that its place is lost only if its key was deleted meanwhile, and that there
 // is
 //   no leader only if the queue was empty.
-// - An observer is told of leaders in the order of their creation, of each one's values in theirs,
+// - An observer hears of leaders in the order of their creation, of each one's values in theirs,
 //   and misses only values that may be compacted.
 #pragma once
 
@@ -28,7 +28,7 @@ namespace kvorum::sim {
 
 class LockJudge {
  public:
-  // A client's request for a place, or one for whoever has it.
+  // A client's request for a place, or one for any holder.
   struct Asked {
     std::string name;
     lease::LeaseId lease = lease::kNoLease;

@@ -186,8 +186,8 @@ bool LogModel::HasLeases(const etcdserverpb::TxnRequest& txn) const {
   });
 }
 
-// A lease has no owner; a user that may not write its keys may not end it. Leases that nobody
-// renews are ended in root's name.
+// A lease has no owner; a user that may not write its keys may not end it. Leases that are not
+// renewed are ended in root's name.
 void LogModel::RevokeLease(const Entry& entry) {
   const std::int64_t lease = entry.lease_revoke().id();
   const std::vector<KeyNeed> needs = NeedsOfLease(lease);
@@ -348,7 +348,7 @@ void LogModel::CheckPublished() {
     std::map<std::string, Event> published;
     for (const PublishedEvent& event : events_.At(revision)) {
       const auto kv = mvcc::DecodeKeyValue(event.record);
-      KV_CHECK(kv.has_value(), "what is published is no key-value");
+      KV_CHECK(kv.has_value(), "a published record is not a key-value pair");
       published[event.key] = {.is_delete = event.is_delete,
                               .value = event.is_delete ? std::string() : std::string(kv->value)};
     }

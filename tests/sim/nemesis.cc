@@ -106,7 +106,7 @@ void Nemesis::Crash() {
 }
 
 // Stresses members that receive a snapshot, from its first part until after its installation: they
-// lose power, or their disk is slow, so that nobody learns that it has arrived.
+// lose power, or their disk is slow, so that no member learns that it has arrived.
 void Nemesis::PressReceivers() {
   network_.on_receiving = [this](Machine& machine) {
     Rng& rng = world_.scheduler.rng();

@@ -65,7 +65,7 @@ class Network::Port final : public server::Transport {
   bool IsRemoved(raft::MemberId id) const {
     return view_ != nullptr && view_->removed.contains(id);
   }
-  // Members, and those that have called: the new ones among them are no members here yet.
+  // Members, and those that have called: the new ones among them are not members here yet.
   bool Knows(raft::MemberId id) const {
     return view_ != nullptr && !IsRemoved(id) &&
            (view_->members.contains(id) || heard_.contains(id));
@@ -262,7 +262,7 @@ void Network::PostOne(std::size_t from, std::size_t to, const Posted& message) {
     if (!Stands(from, life)) return;
     const bool is_cut = IsCut(from, to, false) || IsCut(to, from, false);
     if (!is_cut) return EndPost(from, to, receiver, broken || !machines_[to]->up());
-    // Nobody reports it: the sender waits for the connection.
+    // It is not reported: the sender waits for the connection.
     world_.scheduler.After(kPostTimeout, [this, from, to, life, receiver] {
       if (Stands(from, life)) EndPost(from, to, receiver, true);
     });
@@ -303,7 +303,7 @@ void Network::Deliver(std::size_t from, std::size_t to, std::uint64_t number,
   });
 }
 
-// A removed member is told so when it calls, now and then.
+// A removed member hears so when it calls, now and then.
 void Network::Refuse(std::size_t caller, std::size_t by, raft::MemberId sender) {
   if (IsCut(by, caller, false) || !world_.scheduler.rng().OneIn(4)) return;
   world_.scheduler.After(weather_.most_delay, [this, caller, sender] {

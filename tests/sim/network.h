@@ -4,7 +4,7 @@
 //
 // Messages usually go by streams: in order, unless one is late. In some runs each is a separate
 // post (World::has_posts), up to four at a time to a member as in server/peer/pipeline.h: they
-// arrive in any order, and the sender may be told of a broken connection although the message
+// arrive in any order, and the sender may hear of a broken connection although the message
 // arrived. Proposals are repeated in some runs only (World::has_repeated_proposals).
 #pragma once
 

@@ -273,7 +273,7 @@ bool Operator::IsOutdated(const Machine& machine) const {
 
 bool Operator::MayRefuse(Machine& machine, const Error& error) {
   const bool has_data = wal::Exists(machine.disk(), Machine::WalDir()).value_or(true);
-  // A joining member finds nobody to ask, or the answer it got is outdated.
+  // A joining member finds no member to ask, or the answer it got is outdated.
   if (!has_data && machine.options().join_existing) return true;
   const bool knows = error.message.find("permanently removed") != std::string::npos;
   if (!knows || !IsOutdated(machine)) return false;

@@ -5,8 +5,8 @@
 //
 // It knows the truth (the newest membership that any member has applied), with one exception: an
 // order to remove a member whose outcome it never heard may still come true. While there is one, no
-// disk is lost and nobody dies for good: that could cost the cluster its quorum, for which the code
-// could not be blamed.
+// disk is lost and no member dies for good: that could cost the cluster its quorum, for which the
+// code could not be blamed.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The properties that hold at every moment, whatever fails: Raft's promises (paper, figure 3) and
-// equality of the replicas. Checks each member after each of its tasks, the more expensive
+// The properties that hold at every moment, under every fault: Raft's promises (paper, figure 3)
+// and equality of the replicas. Checks each member after each of its tasks, the more expensive
 // properties now and then, and reports the first violation to the world.
 #pragma once
 

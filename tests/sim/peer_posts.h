@@ -25,7 +25,7 @@ class PeerPosts {
 
   // As one machine posts.
   std::unique_ptr<server::PeerPoster> PosterOf(std::size_t machine);
-  // The process has ended: nobody waits for its answers.
+  // The process has ended: its answers have no waiter.
   void Forget(const Machine& machine);
 
  private:

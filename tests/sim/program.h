@@ -1,5 +1,5 @@
 // A simulated process that embeds sync/: its clock, its threads, and its way to the cluster. It
-// ends when it is destroyed, whatever it was about to do; what it made is destroyed before it.
+// ends when it is destroyed, at any point of its work; what it made is destroyed before it.
 #pragma once
 
 #include <memory>

@@ -38,7 +38,7 @@ class ProgramUser {
   }
 
  private:
-  // Nobody knows the newest password, or which member takes it.
+  // It is unknown which password is the newest, or which member takes it.
   static constexpr int kTries = 100;
 
   void LogIn(int tries) {

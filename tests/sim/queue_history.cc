@@ -32,7 +32,7 @@ QueueHistory::Changes& QueueHistory::Read(const std::string& name) {
         continue;
       }
       const auto kv = mvcc::DecodeKeyValue(event.record);
-      KV_CHECK(kv.has_value(), "what is published is no key-value");
+      KV_CHECK(kv.has_value(), "a published record is not a key-value pair");
       places[event.key] = {.created = kv->create_revision,
                            .mod = kv->mod_revision,
                            .lease = kv->lease,

@@ -35,7 +35,7 @@ class QueueHistory {
 
   // The key of a lease's place.
   static std::string KeyOf(const std::string& name, lease::LeaseId lease);
-  // Null: nobody is there.
+  // Null: the queue is empty.
   static const Places::value_type* FrontOf(const Places& places);
 
   // The places behind a revision.

@@ -44,7 +44,7 @@ server::PeerAnswer ReplicaChecks::Serve(std::string_view path) {
     return {.status = 404, .cluster_id = {}, .body = {}};
   const auto member = server::ParseMemberId(path.substr(server::kReseedPrefix.size()));
   KV_CHECK(member.has_value(), "a member asks in no member's name");
-  // Only a refusal at once is told: in one thread nobody could wait for the rest.
+  // Only an immediate refusal is returned: in one thread no call could wait for the rest.
   auto outcome = std::make_shared<Result<void>>();
   SendFreshSnapshot(context_, *member,
                     [outcome](Result<void> begun) { *outcome = std::move(begun); });

@@ -1,5 +1,5 @@
-// One simulated process's check of its own copy of the keys, its quarantine and its way to a new
-// database, as production has them; and its answers to the other members' questions about them.
+// One simulated process's check of its copy of the keys, its quarantine and its re-seeding, as
+// production has them; and its answers to the other members' questions about them.
 //
 // Belongs to the process's integrity lane. Destroyed when the lanes have ended.
 #pragma once

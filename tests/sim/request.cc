@@ -291,7 +291,7 @@ std::optional<Operation> ReadAnswer(const Request& request, const std::string& b
 
 linearizability::KeyValue KeyValueOf(std::string_view encoded) {
   const auto kv = mvcc::DecodeKeyValue(encoded);
-  KV_CHECK(kv.has_value(), "the store gave out what is no key-value");
+  KV_CHECK(kv.has_value(), "the store returned a record that is not a key-value pair");
   return {.key = std::string(kv->key),
           .value = std::string(kv->value),
           .mod_revision = kv->mod_revision,

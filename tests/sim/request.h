@@ -21,12 +21,12 @@ struct Request {
   linearizability::Operation operation;
   std::int64_t compact_revision = 0;  // not 0: a compaction, and no operation
   std::int64_t lease = 0;             // that a put attaches its key to
-  // For a put or a delete: requests the previous values. (Nobody looks at them.)
+  // For a put or a delete: requests the previous values. (They are not looked at.)
   bool prev_kv = false;
   // Not empty: the success branch is in a nested transaction, whose other branch, never taken, puts
   // this key.
   std::string hidden_key = {};
-  bool refused = false;  // for certain: it is no operation
+  bool refused = false;  // for certain: it does not count as an operation
 
   bool is_compaction() const { return compact_revision != 0; }
   // One that needs no log entry.

@@ -79,7 +79,7 @@ sync::LeaseAnswer ReadGrant(const std::string& bytes) {
   return {.id = response.id(), .ttl_s = response.ttl()};
 }
 
-// One renewal over a stream of its own.
+// One renewal over its own stream.
 void Renew(std::int64_t lease, const std::shared_ptr<Pending<sync::LeaseAnswer>>& call) {
   struct Stream {
     std::shared_ptr<ClientStream> stream;

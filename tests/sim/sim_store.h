@@ -1,9 +1,9 @@
 // The simulated cluster as a sync::Store: the calls and watches of one simulated program that
-// embeds sync/, each over a connection of its own to the member that the program talks to, or to
+// embeds sync/, each over its own connection to the member that the program talks to, or to
 // another one after an error.
 //
 // Calls that have no answer after the program's own time-out are answered with kDeadlineExceeded;
-// nobody knows what becomes of them. Destroying the store drops what is under way unanswered, as
+// their outcome is unknown. Destroying the store drops what is under way unanswered, as
 // the end of a process does. World, machines and user outlive it.
 #pragma once
 
@@ -25,7 +25,7 @@ class SimStore final : public sync::Store {
  public:
   struct Options {
     Duration call_timeout = std::chrono::seconds(10);
-    // Told of each transaction that is answered as done.
+    // Called for each transaction that is answered as done.
     std::function<void(const sync::TxnRequest& request, std::int64_t revision)> on_done = nullptr;
   };
   SimStore(World& world, std::vector<std::unique_ptr<Machine>>& machines, ProgramUser& user,

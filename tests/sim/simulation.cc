@@ -178,7 +178,7 @@ class Simulation final : public MachineWatcher {
     options.store.commit.batch_operations = 1 + rng.Below(30);
     options.store.compaction.batch_limit = 4;
     if (world_.has_spoils) {
-      // Nobody needs a snapshot but those that ask for one.
+      // Only callers that ask for a snapshot need one.
       options.replica.snapshot_count = 1'000'000;
       options.raft.catch_up_entries = 1'000'000;
       // Members' compactions keep up with each other, so that they have some in common.
@@ -396,7 +396,7 @@ class Simulation final : public MachineWatcher {
     return kept;
   }
 
-  // Leases that nobody renews.
+  // Leases that are not renewed.
   bool AreOver() {
     const std::set<lease::LeaseId> kept = KeptLeases();
     return std::ranges::none_of(

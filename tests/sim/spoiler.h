@@ -2,10 +2,10 @@
 // it that the member is found out, kept from serving and, once it was re-seeded, serves again. No
 // other member may be kept from serving.
 //
-// Fault model: the record is of a key of its own that nobody reads, since answers between the
-// spoiling and its discovery may be wrong, whatever the check does. And runs with spoiled records
-// have no faults that make leaders send their databases by themselves: one that is wrong and not
-// found out yet would spread what is wrong to a majority. Processes are killed all the time.
+// Fault model: the record is of a separate key that is not read, since answers between the spoiling
+// and its discovery may be wrong with any check. And runs with spoiled records have no faults that
+// make leaders send their databases by themselves: one that is wrong and not found out yet would
+// spread what is wrong to a majority. Processes are killed all the time.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@ namespace kvorum::sim {
 
 sync::KeyValue RowOf(const std::string& record) {
   const auto kv = mvcc::DecodeKeyValue(record);
-  KV_CHECK(kv.has_value(), "what is published is no key-value");
+  KV_CHECK(kv.has_value(), "a published record is not a key-value pair");
   return {.key = std::string(kv->key),
           .value = std::string(kv->value),
           .create_revision = kv->create_revision,

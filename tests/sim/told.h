@@ -1,6 +1,6 @@
-// Remembers what the handler of an informer has been told, and judges it: each key's values come in
-// the order of their revisions, an add for what it did not have, the last told value as the one
-// before.
+// Remembers the notifications of an informer's handler and judges them: each key's values come in
+// the order of their revisions, an add for a key that it did not have, the last delivered value as
+// the previous one.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class Told {
   void OnUpdate(const sync::Object& before, const sync::Object& after);
   void OnDelete(const sync::Object& last);
 
-  // It has been told of just these.
+  // It has received just these.
   bool Is(const sync::ObjectMap& objects) const;
 
  private:

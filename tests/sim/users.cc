@@ -22,7 +22,7 @@ void Users::SetPassword(const std::string& user, const std::string& password) {
   passwords_[user].push_back(password);
 }
 
-// Nobody may know whether the last change has come into effect.
+// It may be unknown whether the last change has come into effect.
 std::string Users::PasswordOf(const std::string& user) {
   const auto& asked_for = passwords_[user];
   if (asked_for.empty()) return "none yet";

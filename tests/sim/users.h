@@ -30,7 +30,7 @@ class Users {
 
   Users(World& world, AuthJudge& judge) : world_(world), judge_(judge) {}
 
-  // Permanent. In a run without auth: nobody's.
+  // Permanent. In a run without auth: of no user.
   Session& New(std::string user);
   Session& NewOfAnybody() { return New(Anybody()); }
   std::string Anybody();

@@ -96,7 +96,8 @@ void Watched::OnEvents(const WatchAnswer& answer) {
 void Watched::CheckEvent(const WatchEvent& event, const PublishedEvent& owed,
                          std::int64_t revision) {
   const auto kv = mvcc::DecodeKeyValue(event.kv);
-  if (!kv.has_value()) return world_.Fail("{} is given what is no key-value", Describe());
+  if (!kv.has_value())
+    return world_.Fail("{} received a record that is not a key-value pair", Describe());
   const bool same = event.is_delete
                         ? owed.is_delete && kv->key == owed.key && kv->mod_revision == revision &&
                               kv->version == 0 && kv->value.empty()

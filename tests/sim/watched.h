@@ -28,7 +28,7 @@ class Watched {
   void OnEvents(const WatchAnswer& answer);
   // All events up to the revision have been sent, says the server.
   void OnProgress(std::int64_t revision);
-  // It was cancelled by a compaction, and resumes at the revision that it was told.
+  // It was cancelled by a compaction, and resumes at the revision in the answer.
   void OnCompacted(std::int64_t revision);
 
   // The keys that it reads.

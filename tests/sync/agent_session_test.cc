@@ -62,7 +62,7 @@ TEST_F(AgentSessions, AStoreThatGrantsNoLeaseOrTellsNoRevisionIsAnError) {
   agent->errors.clear();
   Pass(61s);
   ASSERT_THAT(agent->errors, SizeIs(1));
-  EXPECT_EQ(agent->errors.front().message, "the store told no revision of node n1");
+  EXPECT_EQ(agent->errors.front().message, "the store returned no revision for node n1");
   EXPECT_EQ(Remote("a"), "v") << "the key itself tells it to the next full sync";
 }
 

@@ -25,7 +25,7 @@ inline bool Writes(const TxnRequest& request, const std::string& part) {
   });
 }
 
-// An agent and what it told.
+// An agent and its reports.
 struct Agent {
   std::string saved;  // its state file
   std::vector<Error> errors;

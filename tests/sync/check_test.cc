@@ -124,7 +124,7 @@ TEST(SyncCheckMachine, ATtlChecksDeadlineCountsFromItsLastReport) {
   EXPECT_EQ(check.health, Health::kPassing);
   ExpireTtl(check, kNow.ns + 100'000'000);
   EXPECT_EQ(check.health, Health::kCritical);
-  EXPECT_EQ(check.output, "nobody has reported within the time to live");
+  EXPECT_EQ(check.output, "no report within the time to live");
   EXPECT_EQ(CheckMachine(check, clock, rng).due(), kNever);
 }
 

@@ -37,7 +37,7 @@ class SyncControlPlane : public testing::Test {
     plane->Changed(type);
   }
 
-  // A subscriber that answers what it is sent, unless told otherwise.
+  // A subscriber that answers every response by default.
   struct Node {
     SyncControlPlane* test;
     std::shared_ptr<FakeCarrier> carrier = std::make_shared<FakeCarrier>();

@@ -20,7 +20,7 @@ inline std::string FaultKey(const std::string& prefix, std::size_t number) {
   return prefix + name;
 }
 
-// kMaxFaultKeys if it is no such key.
+// kMaxFaultKeys if it is not such a key.
 inline std::size_t NumberOf(std::string_view key) {
   std::size_t number = kMaxFaultKeys;
   const std::string_view digits = key.substr(key.size() < 6 ? key.size() : key.size() - 6);

@@ -1,5 +1,5 @@
-// An informer over a cluster that suffers, for tests: three listeners check what they are told, and
-// the copy is compared with the store on request.
+// An informer over a cluster that suffers, for tests: three listeners check their notifications,
+// and the copy is compared with the store on request.
 //
 //   sync-fault-probe ENDPOINTS DIRECT_ENDPOINTS PREFIX KEYS WINDOW [USER PASSWORD]
 //
@@ -7,11 +7,11 @@
 // through the second. Commands on standard input, each answered by one line:
 //
 //   listed           once the first list has been taken over
-//   compare          equal REVISION KEYS | differs TEXT: the copy at a revision of its own choice
+//   compare          equal REVISION KEYS | differs TEXT: the copy at a revision that it chooses
 //   end              the same for a linearizable list, and for what each listener holds
 //   state            JSON: what was told, skipped, wrong; lists made anew; memory
 //
-// A listener that is told something that cannot follow says "wrong ..." at once.
+// A listener whose notification cannot follow the last one says "wrong ..." at once.
 #include <malloc.h>
 
 #include <algorithm>

@@ -62,7 +62,7 @@ class GeneratedStore final : public Store {
   }
   bool has_ordered_progress() const override { return true; }
 
-  // Nobody asks for these.
+  // These are not asked for.
   void Txn(TxnRequest, OnAnswer<TxnAnswer> on_answer) override { Refuse(on_answer); }
   void LeaseGrant(std::int64_t, OnAnswer<LeaseAnswer> on_answer) override { Refuse(on_answer); }
   void LeaseKeepAlive(std::int64_t, OnAnswer<LeaseAnswer> on_answer) override { Refuse(on_answer); }

@@ -17,7 +17,7 @@ namespace kvorum::sync {
 
 using BytesInformer = Informer<BytesCodec>;
 
-// Writes down what a listener is told: "+k=v" ("*+k=v" initially), "k:old>new", "-k=last".
+// Writes down a listener's notifications: "+k=v" ("*+k=v" initially), "k:old>new", "-k=last".
 struct Told {
   std::vector<std::string> log;
   std::function<void()> on_each;
@@ -76,7 +76,7 @@ class SyncInformer : public testing::Test {
   }
   void Put(const std::string& name, const std::string& value) { store.Put("/a/" + name, value); }
   void Delete(const std::string& name) { store.Delete("/a/" + name); }
-  // The informer's objects, as the store's contents are told.
+  // The informer's objects, as the store's contents are written.
   std::map<std::string, std::string> Contents() const {
     std::map<std::string, std::string> contents;
     informer->List().ForEach(

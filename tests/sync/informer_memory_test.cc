@@ -1,4 +1,4 @@
-// The memory that an informer holds, counted at the allocator: a program of its own, since it
+// The memory that an informer holds, counted at the allocator: a separate program, since it
 // replaces operator new.
 #include <gtest/gtest.h>
 #include <malloc.h>

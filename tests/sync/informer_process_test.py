@@ -223,7 +223,7 @@ class InformerTest:
         first.end(signal.SIGKILL)
         self.assertTrue(os.path.exists(self.socket))
         done = self.ask("list")
-        self.assertEqual((done.returncode, done.stderr), (2, f"Error: {self.socket}: nobody listens there\n"))
+        self.assertEqual((done.returncode, done.stderr), (2, f"Error: {self.socket}: no process listens there\n"))
         third = self.start()
         third.wait_for("synced")
         self.assertEqual(self.ask("list").returncode, 0)

@@ -202,7 +202,8 @@ std::map<int, int> TimesOf(const std::vector<Delivery>& deliveries, int listener
   }
   return times;
 }
-// True if every object was told as often as any other, give or take the round that is under way.
+// True if every object was reported as often as any other, give or take the round that is under
+// way.
 bool IsFair(const std::map<int, int>& times) {
   int least = times.begin()->second;
   int greatest = least;

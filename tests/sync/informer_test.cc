@@ -100,7 +100,7 @@ TEST_F(SyncInformer, I3_AMissedDeleteIsTold) {
 
 class ADisconnectedInformer : public SyncInformer {
  protected:
-  // A value, and three changes of it that no watch has told.
+  // A value, and three changes of it that no watch has delivered.
   ADisconnectedInformer() {
     Put("1", "x");
     Make(Prefix());

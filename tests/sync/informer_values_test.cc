@@ -72,7 +72,7 @@ TEST_F(SyncInformer, AValueThatDoesNotDecodeIsReportedAndTheRestGoesOn) {
   EXPECT_EQ(json.Get("/a/1")->value()["n"], 1);
   EXPECT_FALSE(json.Get("/a/2"));
   EXPECT_THAT(reports, ElementsAre("key /a/2: not a JSON document"));
-  store.Put("/a/1", "?");  // nobody is left to believe the value from before
+  store.Put("/a/1", "?");  // the previous value is believed no more
   store.Put("/a/2", "[2]");
   executor.Settle();
   EXPECT_FALSE(json.Get("/a/1"));

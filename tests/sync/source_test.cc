@@ -24,7 +24,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Writes down what it is told, and keeps the copy that it makes.
+// Writes down its input, and keeps the copy that it makes.
 class Recorder final : public SourceSink {
  public:
   void OnListBegin(std::int64_t revision) override {
@@ -316,7 +316,7 @@ TEST_F(SyncSource, S12_APageThatIsNoMessageIsAskedForInHalves) {
   store.Commit(writes);
   store.RefuseAnswersAbove(4000);
   Start();
-  // 16, 8 and 4 were too much; nobody has to rest for that.
+  // 16, 8 and 4 were too much; no pause is needed for that.
   EXPECT_EQ(sink.log.at(1), "page 2");
   EXPECT_EQ(sink.log.back(), "listed");
   EXPECT_EQ(sink.copy, store.Contents());

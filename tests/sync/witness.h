@@ -1,5 +1,5 @@
-// One listener of the tests under faults: it keeps what it was told of each key, and knows when it
-// was told something that cannot follow.
+// One listener of the tests under faults: it keeps the notifications of each key, and knows when
+// one cannot follow the last one.
 //
 // The handlers run on the listener's thread; everything else is thread-safe.
 #pragma once
@@ -58,7 +58,7 @@ class Witness {
 
   const std::string& name() const { return options_.name; }
   std::uint64_t told() const { return told_; }
-  // Changes of a key that it was not told one by one.
+  // Changes of a key that were not delivered one by one.
   std::uint64_t skipped() const { return skipped_; }
   std::uint64_t wrong() const { return wrong_; }
   std::uint64_t overflows() const { return handle_ ? handle_->overflows() : 0; }
@@ -75,7 +75,7 @@ class Witness {
     std::atomic<std::int64_t>& held = held_[number];
     std::int64_t& newest = newest_[number];
     if (RevisionOf(before) != held) Complain(what, before, after);
-    // A drop-and-resync listener is told what it holds again.
+    // A drop-and-resync listener gets its objects again.
     const bool is_again = before && before == after;
     if (is_again && options_.overflow != OverflowPolicy::kDropAndResync)
       Complain(what, before, after);
@@ -103,7 +103,7 @@ class Witness {
   const Options options_;
   const std::function<void(std::string)> say_;
   std::vector<std::atomic<std::int64_t>> held_;
-  std::vector<std::int64_t> newest_;  // that it was ever told of
+  std::vector<std::int64_t> newest_;  // that it ever received
   std::chrono::steady_clock::time_point next_rest_;
   std::atomic<std::uint64_t> told_ = 0;
   std::atomic<std::uint64_t> skipped_ = 0;

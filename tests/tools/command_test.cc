@@ -166,7 +166,7 @@ TEST(EnvironmentTest, WhatCannotBeUsedIsSaidAndIgnored) {
             R"({"level":"warn","msg":"unrecognized environment variable",)"
             R"("environment-variable":"ETCDCTL_FOO"})"
             "\n"
-            R"({"level":"warn","msg":"ignored environment variable: its value can't be read",)"
+            R"({"level":"warn","msg":"ignored environment variable: its value is malformed",)"
             R"("environment-variable":"ETCDCTL_DIAL_TIMEOUT"})"
             "\nError: unsupported output format\n");
 }

@@ -313,7 +313,8 @@ TEST_F(ControlTest, AListenerThatKnowsNoLockIsNotReplacedUntilItIsGone) {
     ASSERT_EQ(rename(path_.c_str(), (path_ + ".old").c_str()), 0);  // dies without removing it
   }
   ASSERT_EQ(rename((path_ + ".old").c_str(), path_.c_str()), 0);
-  EXPECT_EQ(Ask("on").error(), Failure(ExitCode::kBadConnection, path_ + ": nobody listens there"));
+  EXPECT_EQ(Ask("on").error(),
+            Failure(ExitCode::kBadConnection, path_ + ": no process listens there"));
   ServeEcho();
   EXPECT_EQ(Ask("on").value(), Json("on"));
 }

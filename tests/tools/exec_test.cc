@@ -120,7 +120,7 @@ TEST(ChangeQueueTest, DeletionsThatWaitHaveABound) {
   EXPECT_TRUE(queue.Put({.before = Make("a", 1)})) << "what was taken makes room";
 }
 
-// Whoever takes the changes, whenever, ends with the values that there are.
+// A taker of the changes, at any time, ends with the present values.
 TEST(ChangeQueueTest, WhatIsTakenAddsUpToWhatWasPut) {
   Rng rng(7);
   ChangeQueue queue;

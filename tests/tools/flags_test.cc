@@ -25,7 +25,7 @@ FlagSet SomeFlags() {
   return flags;
 }
 
-// The arguments that are no flags, or the error.
+// The arguments that are not flags, or the error.
 std::vector<std::string> Parse(FlagSet& flags, std::vector<std::string> line) {
   auto args = flags.Parse(line);
   return args ? *args : std::vector<std::string>{"error: " + args.error().message};

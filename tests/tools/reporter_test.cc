@@ -99,7 +99,7 @@ TEST(ReporterTest, WhatNobodyReadsIsLostAndCounted) {
   reader.LetGo();
   reporter.Finish();
   EXPECT_THAT(reader.str(), EndsWith("more\n"));
-  EXPECT_EQ(streams.err.str(), "Warning: 7 lines were lost: nobody read them\n");
+  EXPECT_EQ(streams.err.str(), "Warning: 7 lines were lost: the reader did not keep up\n");
 }
 
 TEST(ReporterTest, WhoeverWaitsForRoomLosesNothingAndIsReleasedByAStop) {

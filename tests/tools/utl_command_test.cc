@@ -87,8 +87,7 @@ TEST(UtlCommandTest, ADirectoryInUseIsNeitherDefragmentedNorMigrated) {
   std::filesystem::remove_all(dir);
 }
 
-// They stand where a database is expected. Nobody writes to the pipe: an open that waits never
-// ends.
+// They stand where a database is expected. The pipe has no writer: an open that waits never ends.
 TEST(UtlCommandTest, PipesAndFoldersAreRefused) {
   std::string dir = testing::TempDir() + "kvorum-utl-XXXXXX";
   ASSERT_NE(::mkdtemp(dir.data()), nullptr);

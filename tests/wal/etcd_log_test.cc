@@ -1,4 +1,5 @@
-// A log that etcd wrote, which has no seals: damage is told from a torn write by etcd's own rule.
+// A log that etcd wrote, which has no seals: damage is distinguished from a torn write by etcd's
+// own rule.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -20,8 +20,8 @@ class ReceivedSnapshotTest : public LogFixture {
     Create();
     AppendAndSync(MakeEntries(1, last, 1), {.term = 1, .vote = 1, .commit = commit});
   }
-  // Two segments, the second from entry 301 on; all entries after 50 are from a leader that nobody
-  // else has followed.
+  // Two segments, the second from entry 301 on; all entries after 50 are from a leader that no
+  // other member has followed.
   void BeginWithCutTail() {
     Create(SmallOptions(std::uint64_t{64} << 10));
     AppendAndSync(MakeEntries(1, 300, 1), {.term = 1, .vote = 1, .commit = 50});
@@ -62,7 +62,7 @@ TEST_F(ReceivedSnapshotTest, FromBeforeItTheLogCannotBeRead) {
 }
 
 TEST_F(ReceivedSnapshotTest, ATailThatContradictsItDoesNotComeBack) {
-  Begin(1005, 2);  // from a leader of term 1 that nobody else has followed
+  Begin(1005, 2);  // from a leader of term 1 without followers
   Receive(1000, 3);
   Reopen(MakeMarker(1000, 3));
   EXPECT_TRUE(contents_.entries.empty()) << "entries 1001 to 1005 of term 1";
@@ -150,7 +150,7 @@ TEST_F(ReceivedSnapshotTest, AnOlderMarkerBehindItIsNotListed) {
 }
 
 // The log was cut within a tail that the snapshot contradicts, so that the marker is below the
-// first entry of its own segment; and the older segment is gone.
+// first entry of its segment; and the older segment is gone.
 TEST_F(ReceivedSnapshotTest, AMarkerBelowItsSegmentsFirstEntryLeavesNothingOfTheTail) {
   BeginWithCutTail();
   Receive(100, 3);

@@ -1,6 +1,6 @@
-// The memory that watchers make the member hold, whatever they ask for: previous values that are
-// larger than the changes, one revision that is larger than a message, large records that nobody
-// watches, and results that an I/O loop does not take.
+// The memory that watchers make the member hold, for any requests: previous values that are larger
+// than the changes, one revision that is larger than a message, large records without a watcher,
+// and results that an I/O loop does not take.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Random histories, watchers and delays compared with a list of events. Each watcher must get
 // exactly the events of its range from its start on, in order, each revision in one message (except
-// fragments), until it is cancelled or told of a compaction that removed the events it needs;
+// fragments), until it is cancelled or gets a compaction that removed the events it needs;
 // progress never runs ahead.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -238,7 +238,7 @@ class Fuzzer : public WatchHarness {
     hub->shard(1).CheckInvariants();
     CheckLag();
   }
-  // Nobody waits for more than there is to wait for.
+  // No write waits for more than there is to wait for.
   void CheckLag() {
     const Hub::Lag lag = hub->LargestLag();
     EXPECT_LE(lag.synced, lag.awaited);

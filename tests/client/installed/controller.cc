@@ -22,7 +22,7 @@ std::string InvoiceOf(const Orders::EntryRef& order) {
   return "/invoices/" + std::string(order->key().substr(std::string("/orders/").size()));
 }
 
-// Makes the invoice right, whatever it was. Called for what is new and, every ten minutes, for
+// Makes the invoice right, from any state. Called for what is new and, every ten minutes, for
 // everything again, so that nothing that went wrong once stays wrong.
 void Reconcile(kv::Client& client, const Orders::EntryRef& order) {
   etcdserverpb::PutRequest put;
