@@ -19,8 +19,9 @@ import unittest
 import urllib.request
 
 import grpc
-from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
+from etcd3.etcdrpc import auth_pb2, rpc_pb2, rpc_pb2_grpc
 
+import as_user
 import cluster
 import ctl
 import downgrade_differential_test
@@ -222,6 +223,37 @@ class OlderEtcdTest(MixedAuthCase):
         self.members.check_equal()
         for member in self.members.members:
             self.assertEqual(self.learners(member), {learner: ["http://127.0.0.1:10"]}, member.name)
+        self.fine = True
+
+    def test_where_keys_part_it_is_said(self):
+        """A put of a user who may write the key and not read it: etcd gives him the previous value."""
+        self.enable_auth()
+        writer = ("writer", "pw")
+        with self.etcd.channel() as channel:
+            auth = rpc_pb2_grpc.AuthStub(channel)
+            auth.UserAdd(rpc_pb2.AuthUserAddRequest(name=writer[0], password=writer[1]), timeout=30)
+            auth.RoleAdd(rpc_pb2.AuthRoleAddRequest(name="writes"), timeout=10)
+            auth.RoleGrantPermission(rpc_pb2.AuthRoleGrantPermissionRequest(
+                name="writes", perm=auth_pb2.Permission(permType=auth_pb2.Permission.WRITE, key=b"k")), timeout=10)
+            auth.UserGrantRole(rpc_pb2.AuthUserGrantRoleRequest(user=writer[0], role="writes"), timeout=10)
+            server.put(server.kv(channel), b"k", b"secret")
+        self.members.check_equal()
+        for member in self.ours:
+            cluster.wait_until(lambda: metric(member, "kvorum_etcd_compared_revision") > 0, f"{member.name} to compare")
+            self.assertEqual(metric(member, "kvorum_etcd_hash_agreement"), 1)
+        with as_user.intercept(grpc.insecure_channel(self.etcd.endpoint), *writer) as channel:
+            put = rpc_pb2.RequestOp(request_put=rpc_pb2.PutRequest(key=b"k", value=b"v", prev_kv=True))
+            answer = server.kv(channel).Txn(rpc_pb2.TxnRequest(success=[put]), timeout=10)
+            self.assertEqual(answer.responses[0].response_put.prev_kv.value, b"secret")
+        # Hashes of the same compaction are compared.
+        with self.etcd.channel() as channel:
+            revision = server.put(server.kv(channel), b"other", b"v").header.revision
+            server.kv(channel).Compact(rpc_pb2.CompactionRequest(revision=revision - 1, physical=True), timeout=10)
+        for member in self.ours:
+            cluster.wait_until(lambda: metric(member, "kvorum_etcd_hash_agreement") == 0, f"{member.name} to find it out")
+            self.assertTrue(any(b"a member of etcd holds other keys" in line and b'"level":"error"' in line
+                                for line in member.log().splitlines()), member.tail())
+        self.assertIn("[etcd-differs]", self.doctor())
         self.fine = True
 
     @staticmethod
