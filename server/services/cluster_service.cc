@@ -173,12 +173,14 @@ void ClusterService::ReadThenChange(const rpc::CallContext& call, MemberChange c
                           callback = std::move(callback)](const Result<void>& confirmed) mutable {
                            if (!confirmed.has_value())
                              return callback(std::unexpected(confirmed.error()));
-                           Change(loop, change, deadline, std::move(callback));
+                           Change(loop, std::move(change), deadline, std::move(callback));
                          });
 }
 
-// An older member of etcd would then count the learner as a voter, and refuse its promotion, which
-// the others make: their configurations would part.
+// An older member of etcd that is asked writes the entry so that all of its kind count the learner
+// as a voter, and refuse its promotion, which the others make: their configurations part. Ours is
+// written otherwise (Change), and still says for a learner that is promoted meanwhile that it is
+// one.
 Result<void> ClusterService::CheckUpdate(const MemberChange& change) const {
   const auto view = context_.membership->View();
   const auto member = view->members.find(change.id);
@@ -188,12 +190,17 @@ Result<void> ClusterService::CheckUpdate(const MemberChange& change) const {
   return CheckPeerUrls(change.member.peer_urls);
 }
 
-void ClusterService::Change(rpc::Loop* loop, const MemberChange& change, TimePoint deadline,
+void ClusterService::Change(rpc::Loop* loop, MemberChange change, TimePoint deadline,
                             MembersCallback callback) {
-  auto checked = CheckMemberChange(*context_.membership->View(), change);
-  // After the rules that etcd has: it takes any URLs.
-  if (checked.has_value() && change.type == raft::ConfChangeType::kUpdateNode)
+  const auto view = context_.membership->View();
+  auto checked = CheckMemberChange(*view, change);
+  if (checked.has_value() && change.type == raft::ConfChangeType::kUpdateNode) {
+    // After the rules that etcd has: it takes any URLs.
     checked = CheckUpdate(change);
+    // An older etcd takes from the entry whether it is a learner; all others leave that as it is.
+    change.member.is_learner =
+        context_.membership->may_have_older_etcd() && view->members.at(change.id).is_learner;
+  }
   if (!checked.has_value()) {
     KV_WARN("rejecting a configuration change", {"member", IdText(change.id)},
             {"error", checked.error().message});

@@ -42,8 +42,7 @@ class ClusterService {
   void Promote(raft::MemberId id, TimePoint deadline, MembersCallback callback);
   // Proposes the change if it is still valid once everything before it is applied.
   void ReadThenChange(const rpc::CallContext& call, MemberChange change, MembersCallback callback);
-  void Change(rpc::Loop* loop, const MemberChange& change, TimePoint deadline,
-              MembersCallback callback);
+  void Change(rpc::Loop* loop, MemberChange change, TimePoint deadline, MembersCallback callback);
   // The rules for an update that etcd does not have.
   Result<void> CheckUpdate(const MemberChange& change) const;
   TimePoint Deadline() const;

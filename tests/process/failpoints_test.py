@@ -7,7 +7,10 @@ import re
 import socket
 import time
 import unittest
+import urllib.request
 
+import cluster
+import points
 import ports
 import server
 
@@ -94,6 +97,37 @@ class FailpointsTest(unittest.TestCase):
         self.member.environment["GOFAIL_FAILPOINTS"] = ""
         self.member.start()
         self.put()
+
+
+class DroppedMessagesTest(unittest.TestCase):
+    def test_a_member_that_drops_what_its_streams_bring_has_no_leader_until_it_hears_again(self):
+        members = cluster.Cluster(3)
+        self.addCleanup(members.close)
+        controls = {member: points.Points(member) for member in members.members}
+        members.start()
+        leader = members.leader()
+        deaf = next(m for m in members.members if m is not leader)
+        controls[deaf].set("raftDropHeartbeat", "return")
+        cluster.wait_until(lambda: deaf.wait_status().leader == 0, "it to have lost its leader")
+        with leader.channel() as channel:
+            server.put(server.kv(channel), b"key", b"value")
+        # Its streams stand, so nobody is dialled, and the others go on.
+        self.assertEqual(self.active_peers(deaf), [1, 1])
+        self.assertNotIn(b"peer became inactive", deaf.log())
+        self.assertIs(members.leader(among=[m for m in members.members if m is not deaf]), leader)
+        with deaf.channel() as channel:
+            self.assertFalse(server.get(server.kv(channel), b"key", serializable=True).kvs)
+            controls[deaf].clear("raftDropHeartbeat")
+            cluster.wait_until(lambda: server.get(server.kv(channel), b"key", serializable=True).kvs,
+                               "it to be told of the key")
+        cluster.wait_until(lambda: deaf.wait_status().leader != 0, "it to hear a leader")
+        members.check_equal()
+
+    @staticmethod
+    def active_peers(member):
+        with urllib.request.urlopen(f"http://{member.endpoint}/metrics", timeout=10) as page:
+            return [float(line.split()[-1]) for line in page.read().decode().splitlines()
+                    if line.startswith("etcd_network_active_peers{")]
 
 
 if __name__ == "__main__":

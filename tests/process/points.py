@@ -33,7 +33,14 @@ class Points:
 
     def stop_at(self, name):
         """Whoever comes to the point first waits there."""
-        status, answer = self._ask("PUT", f"/{name}", FOR_EVER)
+        self.set(name, FOR_EVER)
+
+    def set(self, name, term):
+        status, answer = self._ask("PUT", f"/{name}", term)
+        assert status == 204, (name, status, answer)
+
+    def clear(self, name):
+        status, answer = self._ask("DELETE", f"/{name}")
         assert status == 204, (name, status, answer)
 
     def is_at(self, name):

@@ -27,6 +27,8 @@ using etcdserverpb::MemberPromoteResponse;
 using etcdserverpb::MemberRemoveResponse;
 using etcdserverpb::MemberUpdateResponse;
 using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
 
 using AddResponse = etcdserverpb::MemberAddResponse;
 
@@ -330,6 +332,38 @@ TEST_F(ClusterServiceTest, ALearnerIsNotUpdatedBesideAMemberThatWouldTakeItForAV
   EXPECT_EQ(update(cluster_->id(1), "http://10.0.0.7:2380").code, Code::kOk) << "a voter";
   patches.lose_learners = false;
   EXPECT_EQ(update(learner, "http://10.0.0.8:2380").code, Code::kOk);
+}
+
+// An etcd before 3.7 goes by the entry, and this member may not know yet that there is one.
+TEST_F(ClusterServiceTest, TheEntryOfAnUpdateTellsOlderMembersThatItIsALearner) {
+  Begin(3);
+  std::string written;
+  cluster_->network().SetFilter([&](raft::Message& message) {
+    for (const raft::Entry& entry : message.entries) {
+      if (entry.type == raft::EntryType::kConfChange)
+        written = raft::DecodeConfChange(entry.data).value().context.view();
+    }
+    return false;
+  });
+  MemberServices& services = TrustingServices(Leader());
+  const auto added =
+      services.Call<AddResponse>(kAdd, AddBody({"http://10.0.0.9:2380"}, /*is_learner=*/true));
+  ASSERT_TRUE(added.has_value()) << added.error().message;
+  const raft::MemberId learner{added->member().id()};
+  const auto update = [&](raft::MemberId id, const char* url) {
+    const auto answer = services.Call<MemberUpdateResponse>(kUpdate, IdBody(id, {url}));
+    EXPECT_TRUE(answer.has_value()) << answer.error().message;
+    return written;
+  };
+  constexpr const char* kFlag = "\"isLearner\":true";
+  EXPECT_THAT(update(learner, "http://10.0.0.8:2380"), HasSubstr(kFlag));
+  EXPECT_THAT(update(cluster_->id(1), "http://10.0.0.7:2380"), Not(HasSubstr(kFlag)));
+  EXPECT_TRUE(View(1).members.at(learner).is_learner);
+  EXPECT_FALSE(View(1).members.at(cluster_->id(1)).is_learner);
+  ASSERT_TRUE(cluster_->Propose(0, RequestKind::kClusterVersionSet, EncodeClusterVersion("3.7.0"))
+                  .has_value());
+  ASSERT_TRUE(cluster_->CatchUp());
+  EXPECT_THAT(update(learner, "http://10.0.0.6:2380"), Not(HasSubstr(kFlag))) << "as etcd 3.7";
 }
 
 TEST_F(ClusterServiceTest, ALearnerJoinsCatchesUpAndIsPromoted) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/api_errors.h"
 #include "base/failpoint_control.h"
 #include "proto/rpc.pb.h"
 #include "tests/server/request_bodies.h"
@@ -162,6 +163,98 @@ TEST_F(FailpointsTest, EachRenewalOfALeaseThatLivesPassesItsPoint) {
   served.lanes().Hold(served.lanes().readers(), false);
   ASSERT_TRUE(served.lanes().RunUntil([&] { return renewed.has_value(); }));
   EXPECT_EQ(ErrorOf(*renewed).message, "etcdserver: requested lease not found");
+}
+
+class LeasePointsTest : public FailpointsTest {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(served_.Start().has_value());
+    etcdserverpb::LeaseGrantRequest grant;
+    grant.set_id(7);
+    grant.set_ttl(60);
+    ASSERT_TRUE(
+        served_.Call("/etcdserverpb.Lease/LeaseGrant", grant.SerializeAsString()).has_value());
+  }
+  // A call that passes the point waits on the readers' lane from now on.
+  void HoldUpAt(const char* name) {
+    ASSERT_TRUE(failpoint::Set(name, "sleep(0)").has_value());
+    served_.lanes().Hold(served_.lanes().readers(), true);
+  }
+  void LetGo() { served_.lanes().Hold(served_.lanes().readers(), false); }
+  void Revoke() {
+    etcdserverpb::LeaseRevokeRequest revoke;
+    revoke.set_id(7);
+    ASSERT_TRUE(
+        served_.Call("/etcdserverpb.Lease/LeaseRevoke", revoke.SerializeAsString()).has_value());
+  }
+  template <class Value>
+  using Outcome = std::shared_ptr<std::optional<Result<Value>>>;
+  Outcome<std::int64_t> RenewForMember() {
+    auto told = std::make_shared<std::optional<Result<std::int64_t>>>();
+    access().RenewForMember(7, [told](Result<std::int64_t> ttl) { *told = ttl; });
+    return told;
+  }
+  Outcome<LeaseTimes> Ask(bool for_member) {
+    auto told = std::make_shared<std::optional<Result<LeaseTimes>>>();
+    const auto callback = [told](Result<LeaseTimes> times) { *told = std::move(times); };
+    if (for_member) {
+      access().TimeToLiveForMember({.id = 7}, callback);
+    } else {
+      access().TimeToLive(nullptr, {.id = 7}, callback);
+    }
+    return told;
+  }
+  template <class Value>
+  Error Await(const Outcome<Value>& told) {
+    if (!served_.lanes().RunUntil([&] { return told->has_value(); }))
+      return {Code::kDeadlineExceeded, "never told"};
+    return ErrorOf(**told);
+  }
+  LeaseAccess& access() { return served_.lease().access(); }
+
+  ServedMember served_;
+};
+
+TEST_F(LeasePointsTest, AMembersRenewalIsHeldUpBeforeItIsMadeAndAClientsIsNot) {
+  ASSERT_NO_FATAL_FAILURE(HoldUpAt("beforeServeHTTPLeaseRenew"));
+  const auto held_up = RenewForMember();
+  std::optional<Result<std::int64_t>> renewed;
+  access().Renew(nullptr, 7, [&](Result<std::int64_t> ttl) { renewed = ttl; });
+  ASSERT_TRUE(served_.lanes().RunUntil([&] { return renewed.has_value(); }));
+  EXPECT_EQ(*renewed, 60);
+  served_.lanes().RunFor(std::chrono::seconds(3));
+  EXPECT_FALSE(held_up->has_value());
+  ASSERT_NO_FATAL_FAILURE(Revoke());
+  LetGo();
+  EXPECT_EQ(Await(held_up), kErrLeaseNotFound.ToError()) << "it was not made before";
+  EXPECT_EQ(failpoint::Count("beforeServeHTTPLeaseRenew").value_or(0), 1U);
+}
+
+// Two points, of which a client's question passes one, and a member's the other.
+TEST_F(LeasePointsTest, ALookUpIsHeldUpAfterItsLeaderIsConfirmed) {
+  const char* const names[] = {"beforeLookupWhenLeaseTimeToLive",
+                               "beforeLookupWhenForwardLeaseTimeToLive"};
+  for (const bool for_member : {false, true}) {
+    SCOPED_TRACE(for_member ? "for a member" : "for a client");
+    ASSERT_NO_FATAL_FAILURE(HoldUpAt(names[for_member ? 1 : 0]));
+    const auto held_up = Ask(for_member);
+    const auto other = Ask(!for_member);
+    EXPECT_EQ(Await(other).code, Code::kOk);
+    served_.lanes().RunFor(std::chrono::seconds(3));
+    EXPECT_FALSE(held_up->has_value());
+    LetGo();
+    EXPECT_EQ(Await(held_up).code, Code::kOk);
+    EXPECT_EQ(failpoint::Count(names[for_member ? 1 : 0]).value_or(0), 1U);
+    EXPECT_EQ(failpoint::Count(names[for_member ? 0 : 1]).value_or(0), 0U);
+    failpoint::ClearAll();
+  }
+  for (const char* name : names) ASSERT_NO_FATAL_FAILURE(HoldUpAt(name));
+  const auto for_client = Ask(false);
+  const auto for_member = Ask(true);
+  ASSERT_NO_FATAL_FAILURE(Revoke());
+  LetGo();
+  EXPECT_EQ(Await(for_client), kErrLeaseNotFound.ToError()) << "it was not looked up before";
+  EXPECT_EQ(Await(for_member), kErrLeaseNotFound.ToError()) << "it was not looked up before";
 }
 
 // It is held up on a separate thread, not on the loop of other calls.

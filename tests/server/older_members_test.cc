@@ -1,5 +1,4 @@
-// Members of etcd that decide otherwise: which ones, what a member does about them, and how its
-// keys are compared with those of any member of etcd.
+// Members of etcd that decide otherwise: which ones, and what a member does about them.
 #include "server/integrity/older_members.h"
 
 #include <gmock/gmock.h>
@@ -10,7 +9,6 @@
 #include <vector>
 
 #include "base/api_errors.h"
-#include "server/integrity/etcd_hashes.h"
 #include "server/messages/etcd_patches.h"
 #include "server/messages/maintenance_encode.h"
 #include "tests/server/applier_fixture.h"
@@ -18,9 +16,7 @@
 namespace kvorum::server {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 Version V(std::string_view text) { return Version::Parse(text).value(); }
 
@@ -140,30 +136,6 @@ TEST_F(JoiningBesideOlderTest, WithAuthItDoesNotBecomeAStartedMember) {
   EXPECT_EQ(FatalMessage(), "none") << "another member's";
   ApplyAll({Entry(RequestKind::kMemberAttributesSet, Published(kJoiner))});
   EXPECT_THAT(FatalMessage(), HasSubstr("not beside m1"));
-}
-
-// ---- hashes ----
-
-PeerHashAnswer Answer(raft::MemberId id, std::uint32_t hash, std::int64_t compact_revision) {
-  return {.id = id,
-          .urls = {},
-          .hash = PeerHash{.hash = {.hash = hash,
-                                    .revision = 10,
-                                    .compact_revision = compact_revision,
-                                    .other_hash = {}},
-                           .current_revision = 10}};
-}
-
-TEST(EtcdHashesTest, AnswersOfTheSameCompactionAreCompared) {
-  const mvcc::KvHash own{.hash = 7, .revision = 10, .compact_revision = 5, .other_hash = 8};
-  std::vector<PeerHashAnswer> answers = {Answer(1, 7, 5), Answer(2, 8, 5), Answer(3, 9, 4)};
-  answers.push_back({.id = 4, .urls = {}, .hash = kErrFutureRev.Fail()});
-  EtcdComparison comparison = CompareWithEtcd(own, answers);
-  EXPECT_EQ(comparison.equal, 2U);
-  EXPECT_THAT(comparison.different, IsEmpty());
-  answers.push_back(Answer(5, 9, 5));
-  comparison = CompareWithEtcd(own, answers);
-  EXPECT_THAT(comparison.different, ElementsAre(&answers.back()));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string>
 #include <tuple>
 
+#include "base/failpoint_control.h"
 #include "mvcc/snapshot_stream.h"
 #include "raft/node.h"
 #include "server/replica/catch_up_log.h"
@@ -230,6 +231,84 @@ TEST_P(SnapshotClusterTest, ReadsDuringTheInstallationAreOldOrWait) {
   ASSERT_TRUE(t_.cluster().RunUntil([&] { return answered; }));
   ASSERT_TRUE(t_.cluster().CatchUp());
   t_.ExpectEqual();
+}
+
+// ---- failpoints ----
+
+class SnapshotPointsTest : public testing::Test {
+ protected:
+  // In the order in which a snapshot passes them.
+  static constexpr const char* kNames[] = {"snapDBRenameBeforeDirSync", "raftBeforeSaveSnap",
+                                           "raftAfterSaveSnap", "raftAfterWALRelease"};
+  ~SnapshotPointsTest() override { failpoint::ClearAll(); }
+  void SetUp() override {
+    for (const char* name : kNames)
+      ASSERT_TRUE(failpoint::Set(name, "sleep(0)").has_value()) << name;
+    ASSERT_NO_FATAL_FAILURE(t_.LeaveOneBehind());
+    ASSERT_THAT(Passed(), testing::IsEmpty()) << "by snapshots that members make for themselves";
+  }
+  std::vector<std::string> Passed() {
+    std::vector<std::string> passed;
+    for (const char* name : kNames)
+      if (failpoint::Count(name).value_or(0) > 0) passed.emplace_back(name);
+    return passed;
+  }
+  // Runs on until the snapshot waits for the held lane.
+  void RunInto(Executor& lane) {
+    t_.behind().lanes().Hold(lane, true);
+    t_.cluster().network().MendAll();
+    t_.cluster().RunFor(std::chrono::seconds(2));
+  }
+  // The snapshots that its log names.
+  std::vector<std::string> MarkedSnapshots() {
+    auto names = t_.cluster().disk(t_.behind_number()).List(SmallMember::kSnapDir).value();
+    std::erase_if(names, [](const std::string& name) { return !name.ends_with(".snap"); });
+    return names;
+  }
+
+  SnapshotCluster t_{5};
+};
+
+TEST_F(SnapshotPointsTest, TheFolderOfTheDatabaseComesBeforeTheLog) {
+  const auto marked = MarkedSnapshots();
+  RunInto(t_.behind().lanes().wal());
+  EXPECT_THAT(Passed(), testing::ElementsAre("snapDBRenameBeforeDirSync"));
+  EXPECT_THAT(t_.FilesOfSnapshots(), testing::SizeIs(1));
+  EXPECT_EQ(MarkedSnapshots(), marked);
+}
+
+TEST_F(SnapshotPointsTest, TheLogComesBeforeTheInstallation) {
+  const auto marked = MarkedSnapshots();
+  const std::int64_t revision = t_.behind().store().revision();
+  RunInto(t_.behind().lanes().copier());
+  EXPECT_THAT(Passed(), testing::ElementsAre("snapDBRenameBeforeDirSync", "raftBeforeSaveSnap",
+                                             "raftAfterSaveSnap"));
+  EXPECT_GT(MarkedSnapshots(), marked);
+  EXPECT_EQ(t_.behind().store().revision(), revision);
+  t_.behind().lanes().Hold(t_.behind().lanes().copier(), false);
+  ASSERT_TRUE(t_.cluster().CatchUp());
+  EXPECT_THAT(Passed(), testing::ElementsAreArray(kNames));
+  for (const char* name : kNames) EXPECT_EQ(failpoint::Count(name).value_or(0), 1U) << name;
+  t_.ExpectEqual();
+}
+
+// The log does not name a file whose name may be gone after a power cut; the leader sends another.
+TEST_F(SnapshotPointsTest, AFolderThatIsNotSyncedIsAFailedSnapshot) {
+  ASSERT_TRUE(failpoint::Set("snapDBDirSyncError", "1*return(\"injected\")").has_value());
+  const std::int64_t revision = t_.behind().store().revision();
+  t_.cluster().network().MendAll();
+  ASSERT_TRUE(t_.cluster().RunUntil(
+      [&] { return failpoint::Count("snapDBDirSyncError").value_or(0) == 1; }));
+  t_.cluster().RunFor(std::chrono::milliseconds(20));
+  EXPECT_THAT(Passed(), testing::ElementsAre("snapDBRenameBeforeDirSync"));
+  EXPECT_EQ(t_.behind().store().revision(), revision);
+  EXPECT_EQ(t_.cluster().network().snapshots_delivered(), 0U);
+  ASSERT_FALSE(t_.behind().fatal().has_value()) << t_.behind().fatal()->message;
+  ASSERT_TRUE(t_.cluster().CatchUp());
+  EXPECT_EQ(t_.cluster().network().snapshots_delivered(), 1U);
+  EXPECT_THAT(Passed(), testing::ElementsAreArray(kNames));
+  t_.ExpectEqual();
+  EXPECT_TRUE(t_.FilesOfSnapshots().empty());
 }
 
 // The process ends after the log says that the snapshot is here, and before it is.
