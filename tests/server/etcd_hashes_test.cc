@@ -218,7 +218,7 @@ TEST_F(EtcdHashesTest, OneThatCannotAnswerYetIsAskedAgain) {
   Told(kEtcd).is_behind = false;
   RunFor(minutes(2));
   EXPECT_FALSE(agrees());
-  // Without members of etcd there is nobody who differs.
+  // Without members of etcd no member differs.
   MembershipView view = *membership_->View();
   view.members.erase(kEtcd);
   view.members.erase(kOtherEtcd);

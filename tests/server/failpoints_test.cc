@@ -207,7 +207,7 @@ class LeasePointsTest : public FailpointsTest {
   template <class Value>
   Error Await(const Outcome<Value>& told) {
     if (!served_.lanes().RunUntil([&] { return told->has_value(); }))
-      return {Code::kDeadlineExceeded, "never told"};
+      return {Code::kDeadlineExceeded, "never answered"};
     return ErrorOf(**told);
   }
   LeaseAccess& access() { return served_.lease().access(); }
