@@ -88,13 +88,20 @@ std::string_view EntryTypeName(raft::EntryType type) {
   return "unknown";
 }
 
-// From the oldest marker that the log can be read from.
+// From the oldest marker that the log can be read from. Its member may run, and purge it.
+Result<wal::Contents> ReadLog(FileSystem& files, const std::string& wal_dir) {
+  constexpr int kMostTries = 3;
+  for (int tries = 1;; ++tries) {
+    KV_TRY(const auto markers, wal::ListMarkers(files, wal_dir));
+    const wal::SnapshotMarker from = markers.empty() ? wal::SnapshotMarker{} : markers.front();
+    auto log = wal::Read(files, wal_dir, from);
+    const bool may_be_purged = !log.has_value() && log.error().code == Code::kNotFound;
+    if (!may_be_purged || tries == kMostTries) return log;
+  }
+}
+
 Outcome<void> DumpLog(ctl::Invocation& invocation, const std::string& wal_dir) {
-  FileSystem& files = PosixFileSystem();
-  const auto markers = wal::ListMarkers(files, wal_dir);
-  if (!markers.has_value()) return ctl::FailLocally(markers.error());
-  const wal::SnapshotMarker from = markers->empty() ? wal::SnapshotMarker{} : markers->front();
-  const auto log = wal::Read(files, wal_dir, from);
+  const auto log = ReadLog(PosixFileSystem(), wal_dir);
   if (!log.has_value()) return ctl::FailLocally(log.error());
   std::ostream& out = invocation.world.out;
   out << JsonObject()

@@ -211,10 +211,25 @@ struct LogContents {
   LogEnd end;
 };
 
-Result<LogContents> ReadContents(FileSystem& fs, const std::string& dir, const SnapshotMarker& from,
+// Without the log's lock its member may purge a segment after it was listed. Then what is left is
+// read: `read`, called with the segments that there are, is called again.
+template <class ReadSegments>
+auto ReadWhatIsLeft(FileSystem& fs, const std::string& dir, const ReadSegments& read)
+    -> decltype(read(std::vector<SegmentName>())) {
+  KV_TRY(std::vector<SegmentName> segments, ListExistingSegments(fs, dir));
+  while (true) {
+    const std::uint64_t first = segments.front().sequence;
+    auto result = read(std::move(segments));
+    if (result.has_value() || result.error().code != Code::kNotFound) return result;
+    KV_TRY(segments, ListExistingSegments(fs, dir));
+    if (segments.front().sequence == first) return result;
+  }
+}
+
+Result<LogContents> ReadContents(FileSystem& fs, const std::string& dir,
+                                 std::vector<SegmentName> segments, const SnapshotMarker& from,
                                  const Needs& needs) {
-  LogContents log;
-  KV_TRY(log.segments, ListExistingSegments(fs, dir));
+  LogContents log{.segments = std::move(segments), .contents = {}, .last_index = 0, .end = {}};
   // The entry after the marker is in the last segment that begins at or below the marker, or in a
   // later one.
   const auto after = std::ranges::find_if(
@@ -330,8 +345,10 @@ Result<std::unique_ptr<Writer>> Create(FileSystem& fs, const std::string& dir,
                                   spare.size_bytes, std::move(position));
 }
 
-Result<std::vector<SnapshotMarker>> ListMarkers(FileSystem& fs, const std::string& dir) {
-  KV_TRY(const std::vector<SegmentName> segments, ListExistingSegments(fs, dir));
+namespace {
+
+Result<std::vector<SnapshotMarker>> MarkersOf(FileSystem& fs, const std::string& dir,
+                                              std::span<const SegmentName> segments) {
   std::vector<SnapshotMarker> markers;
   raft::HardState state;
   LogView view(segments.front().first_index);
@@ -364,9 +381,19 @@ Result<std::vector<SnapshotMarker>> ListMarkers(FileSystem& fs, const std::strin
   return markers;
 }
 
+}  // namespace
+
+Result<std::vector<SnapshotMarker>> ListMarkers(FileSystem& fs, const std::string& dir) {
+  return ReadWhatIsLeft(fs, dir, [&](const std::vector<SegmentName>& segments) {
+    return MarkersOf(fs, dir, segments);
+  });
+}
+
 Result<Contents> Read(FileSystem& fs, const std::string& dir, const SnapshotMarker& from) {
-  KV_TRY(LogContents log, ReadContents(fs, dir, from, {}));
-  return std::move(log.contents);
+  return ReadWhatIsLeft(fs, dir, [&](std::vector<SegmentName> segments) -> Result<Contents> {
+    KV_TRY(LogContents log, ReadContents(fs, dir, std::move(segments), from, {}));
+    return std::move(log.contents);
+  });
 }
 
 Result<Opened> Open(FileSystem& fs, const std::string& dir, const SnapshotMarker& from,
@@ -374,7 +401,8 @@ Result<Opened> Open(FileSystem& fs, const std::string& dir, const SnapshotMarker
   KV_TRY(const bool exists, Exists(fs, dir));
   if (!exists) return Fail(Code::kNotFound, "there is no WAL in " + dir);
   KV_TRY(std::unique_ptr<FileLock> lock, LockFolder(fs, dir));
-  KV_TRY(LogContents log, ReadContents(fs, dir, from, needs));
+  KV_TRY(std::vector<SegmentName> segments, ListExistingSegments(fs, dir));
+  KV_TRY(LogContents log, ReadContents(fs, dir, std::move(segments), from, needs));
   KV_RETURN_IF_ERROR(CheckTorn(log, options));
   KV_RETURN_IF_ERROR(RemoveTemporaryFiles(fs, dir));
 

@@ -53,4 +53,14 @@ std::size_t ResidentAnonymousBytes() {
 
 void TrimHeaps() { malloc_trim(0); }
 
+void BoundHeapEnds() {
+  constexpr int kMostAtAnEnd = 8 << 20;
+  // The largest that may be: blocks that are mapped for themselves are cleared each time. Left
+  // alone, this threshold rises with the blocks that are freed, and the other one with it; once one
+  // of the two is set, neither moves.
+  constexpr int kLargestInAHeap = 32 << 20;
+  mallopt(M_MMAP_THRESHOLD, kLargestInAHeap);
+  mallopt(M_TRIM_THRESHOLD, kMostAtAnEnd);
+}
+
 }  // namespace kvorum::server

@@ -54,4 +54,9 @@ class FreedMemory {
 std::size_t ResidentAnonymousBytes();
 void TrimHeaps();
 
+// Before any thread is started. The end of a heap is released by whoever frees much there and by no
+// trim, but for the first heap; there is one a thread, and it may keep twice the largest block that
+// was ever freed, up to 64 MiB each. This holds what they keep to some MiB each.
+void BoundHeapEnds();
+
 }  // namespace kvorum::server

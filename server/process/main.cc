@@ -14,6 +14,7 @@
 #include "server/process/config_check.h"
 #include "server/process/find_cluster.h"
 #include "server/process/flag_docs.h"
+#include "server/process/freed_memory.h"
 #include "server/process/log_settings.h"
 #include "server/process/memory_lock.h"
 #include "server/process/options.h"
@@ -77,6 +78,7 @@ int Run(const ParsedCommandLine& command_line) {
   Options options = command_line.options;
   const sigset_t ends = BlockSignals();
   signal(SIGBUS, ReportBusError);
+  BoundHeapEnds();
   if (const auto logging = StartLogging(options); !logging.has_value()) {
     std::fprintf(stderr, "kvorum: cannot log: %s\n", logging.error().message.c_str());
     return 1;

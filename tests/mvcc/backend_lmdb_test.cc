@@ -5,6 +5,7 @@
 // named or end the process (LMDB reads through a map, so a bad page number may raise a signal); a
 // wrong value must never be returned. The state after a power cut depends on LMDB's own commit
 // order, which a killed process cannot show; the in-memory twin stands for it in the simulation.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,13 +13,16 @@
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -32,6 +36,7 @@
 #include "base/rng.h"
 #include "mvcc/backend.h"
 #include "tests/eventually.h"
+#include "tests/mapped_bytes.h"
 #include "tests/mvcc/backend_worlds.h"
 
 namespace {
@@ -40,6 +45,8 @@ namespace {
 std::atomic<int> failing_syncs = 0;
 // The next write of a meta page, which are the first two pages of the file, finds no room.
 std::atomic<bool> no_room_for_meta_page = false;
+// If it is not 0, every disk is as large.
+std::atomic<std::uint64_t> told_disk_bytes = 0;
 // Runs between the opening of a file and its lock, once.
 std::function<void()> before_lock;
 }  // namespace
@@ -63,6 +70,15 @@ extern "C" ssize_t pwrite(int fd, const void* bytes, size_t count, off_t offset)
     return -1;
   }
   return ::syscall(SYS_pwrite64, fd, bytes, count, offset);
+}
+
+extern "C" int statvfs(const char* path, struct statvfs* status) noexcept {
+  static const auto real =
+      reinterpret_cast<int (*)(const char*, struct statvfs*)>(::dlsym(RTLD_NEXT, "statvfs"));
+  const int code = real(path, status);
+  if (const std::uint64_t bytes = told_disk_bytes.load(); code == 0 && bytes != 0)
+    status->f_blocks = bytes / status->f_frsize;
+  return code;
 }
 
 namespace kvorum::mvcc {
@@ -561,6 +577,51 @@ TEST_F(LmdbBackendTest, AThreadOfAServerHasOneReaderBesideThoseThatOutliveATask)
 #endif
   read.reset();
   EXPECT_TRUE((*opened)->NewReader().has_value());
+}
+
+// A map that grows waits for every reader, so it is made as large as the file can become.
+TEST_F(LmdbBackendTest, TheMapIsAsLargeAsTheDiskAndTheQuotaLetTheFileBecome) {
+  constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+  constexpr std::uint64_t kTiB = std::uint64_t{1} << 40;
+  struct Case {
+    std::uint64_t disk_bytes;
+    std::uint64_t quota_bytes;
+    std::uint64_t file_bytes;
+    std::uint64_t map_bytes;
+  };
+  for (const Case& one : std::vector<Case>{
+           {.disk_bytes = kGiB, .quota_bytes = 0, .file_bytes = 0, .map_bytes = 16 * kGiB},
+           {.disk_bytes = 8 * kGiB, .quota_bytes = 0, .file_bytes = 0, .map_bytes = 16 * kGiB},
+           // Twice the disk, which may be made larger while it is used.
+           {.disk_bytes = 9 * kGiB, .quota_bytes = 0, .file_bytes = 0, .map_bytes = 18 * kGiB},
+           {.disk_bytes = 3 * kTiB,
+            .quota_bytes = 2 * kGiB,
+            .file_bytes = 0,
+            .map_bytes = 6 * kTiB},
+           {.disk_bytes = 100 * kTiB, .quota_bytes = 0, .file_bytes = 0, .map_bytes = 8 * kTiB},
+           {.disk_bytes = 9 * kGiB,
+            .quota_bytes = 5 * kGiB,
+            .file_bytes = 0,
+            .map_bytes = 20 * kGiB},
+           {.disk_bytes = kGiB, .quota_bytes = 0, .file_bytes = 11 * kGiB, .map_bytes = 22 * kGiB},
+       }) {
+    std::filesystem::remove(world_.path);
+    told_disk_bytes.store(one.disk_bytes);
+    const auto open = [&] {
+      return OpenLmdbBackend({.path = world_.path, .quota_bytes = one.quota_bytes}).value();
+    };
+    auto backend = open();
+    if (one.file_bytes != 0) {  // a hole at its end
+      backend.reset();
+      std::filesystem::resize_file(world_.path, one.file_bytes);
+      backend = open();
+    }
+    EXPECT_EQ(MappedBytesOf(world_.path), one.map_bytes) << one.disk_bytes;
+    Commit(*backend, OwnedBatch().Append({2, 0}, "fits"));
+    ASSERT_TRUE(Defragment(*backend).has_value());
+    EXPECT_EQ(MappedBytesOf(world_.path), one.map_bytes) << "also of its copy";
+  }
+  told_disk_bytes.store(0);
 }
 
 TEST_F(LmdbBackendTest, LittleAddressSpaceMakesASmallerMap) {

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <optional>
 #include <thread>
 
 #include "base/executor.h"
 #include "base/rng.h"
+#include "mvcc/hash_run.h"
 #include "mvcc/history_scan.h"
 #include "mvcc/history_sum.h"
 #include "tests/eventually.h"
@@ -141,6 +143,48 @@ TEST_P(StoreInstallTest, APassOverTheDatabaseNeverTakesOneContentForTheOther) {
   follower_.Settle();
   EXPECT_EQ(pass(), HistorySum::Outcome::kFirst);
   EXPECT_EQ(pass(), HistorySum::Outcome::kEqual);
+}
+
+// HashKV reads in pieces, and the number must not be of a piece of each: other members would be
+// told that they differ.
+TEST_P(StoreInstallTest, AHashThatBeganBeforeItIsOfTheOldContentOrNone) {
+  int ended = 0;
+  int whole = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    // Both go on at the same revisions, with other values.
+    for (int i = 0; i < 10; ++i) leader_.Put("k", std::to_string(i));
+    for (int i = 0; i < 8; ++i) follower_.Put("k", "wrong");
+    const std::int64_t at = rng.OneIn(2) ? 0 : follower_.revision() - 1;
+    const std::uint32_t old_hash = Ok(follower_.store->HashKv(at)).hash;
+    Receive(leader_.Stream());
+    const auto most_records = static_cast<std::uint64_t>(follower_.revision());
+    std::optional<HashRun> run = Ok(HashRun::Begin(
+        *follower_.store, at,
+        {.overtaken = rng.OneIn(2) ? HashRun::Overtaken::kEnds : HashRun::Overtaken::kKeepsView,
+         .piece_records = 1 + rng.Below(most_records)}));
+    Result<bool> is_done = run->Step();
+    BeginInstall();
+    while (!installed_) {
+      if (rng.OneIn(2) && is_done.has_value() && !*is_done) is_done = run->Step();
+      ASSERT_TRUE(follower_.executors->RunOneOf(rng));
+    }
+    while (is_done.has_value() && !*is_done) is_done = run->Step();
+    if (is_done.has_value()) {
+      EXPECT_EQ(run->Finish().hash, old_hash);
+      ++whole;
+    } else {
+      EXPECT_TRUE(FailsWith(is_done, kReaderMustEnd));
+      ++ended;
+    }
+    run.reset();  // the old content's file is closed when nobody has it
+    follower_.Settle();
+    follower_.index = leader_.index;
+    ExpectEqual();
+  }
+  EXPECT_GT(ended, 3);
+  EXPECT_GT(whole, 3);
 }
 
 TEST_P(StoreInstallTest, ReadersSeeTheOldContentUntilAllOfTheNewIsThere) {
@@ -348,6 +392,28 @@ TEST_P(StoreInstallCrashTest, APowerCutLeavesTheOldContentOrTheNew) {
   EXPECT_TRUE(installed_);
   EXPECT_GT(old_contents, 0);
   EXPECT_GT(new_contents, 0);
+}
+
+// The log says that a received content is there, and forgets what is in it: each name is on the
+// disk when it is told.
+TEST_P(StoreInstallCrashTest, WhatIsToldToBeThereIsThereAfterAPowerCut) {
+  images_.Begin();
+  follower_.Put("k", "old");
+  follower_.Settle();
+  for (int i = 0; i < 30; ++i) leader_.Put("k", "new");
+  const auto revisions_of = [&](const std::string& name) -> std::uint64_t {
+    Rng rng(7);
+    const auto image = follower_.files.CrashImage(SimFileSystem::Keep::kNothing, rng);
+    const auto backend = images_.Open(*image, name);
+    return backend.has_value() ? Ok(Ok((*backend)->NewReader())->CountRevisions()) : 0;
+  };
+  Receive(leader_.Stream());
+  EXPECT_EQ(revisions_of("db.received"), 30U);
+  EXPECT_EQ(revisions_of("db"), 1U);
+  BeginInstall();
+  follower_.Settle();
+  ASSERT_TRUE(installed_);
+  EXPECT_EQ(revisions_of("db"), 30U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Disk, StoreInstallCrashTest, testing::Values(CrashImages::kKind));

@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "tests/server/lanes.h"
 
@@ -93,6 +98,28 @@ TEST_F(FreedMemoryTest, ItLooksByItself) {
   lanes_.RunFor(2 * FreedMemory::kInterval);
   EXPECT_EQ(world_.trims, 1);
 }
+
+// The sanitizers have an allocator of their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// In a process of its own: the setting is for all of it.
+TEST(BoundHeapEndsTest, WhatAnyThreadHasFreedIsGivenBack) {
+  const auto kept_bytes = [] {
+    BoundHeapEnds();
+    const std::size_t before = ResidentAnonymousBytes();
+    std::thread([] {
+      // Of the largest blocks the allocator learns how much it may keep.
+      std::make_unique<std::string>(std::size_t{30} << 20, 'x').reset();
+      std::vector<std::string> blocks(48);
+      for (std::string& block : blocks) block.assign(std::size_t{1} << 20, 'x');
+    }).join();
+    TrimHeaps();
+    const std::size_t after = ResidentAnonymousBytes();
+    return after > before ? after - before : 0;
+  };
+  EXPECT_EXIT(std::exit(kept_bytes() < (std::size_t{12} << 20) ? 0 : 1), testing::ExitedWithCode(0),
+              "");
+}
+#endif
 
 }  // namespace
 }  // namespace kvorum::server

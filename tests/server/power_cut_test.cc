@@ -399,6 +399,14 @@ TEST(PowerCutFollowerCanary, ALeftOutSyncOfTheReceivedSnapshotIsFound) {
   EXPECT_THAT(follower.cuts().fault(), testing::HasSubstr("the file is truncated"));
 }
 
+// The log's marker may be there and the database's name not.
+TEST(PowerCutFollowerCanary, ALeftOutSyncOfTheFolderOfTheReceivedSnapshotIsFound) {
+  Follower follower(1);
+  follower.disk().LeaveOutSyncs([](const std::string& path) { return path.ends_with("/snap"); });
+  ASSERT_NO_FATAL_FAILURE(follower.Run({Keep::kNothing}));
+  EXPECT_THAT(follower.cuts().fault(), testing::HasSubstr("follows a received snapshot at"));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     , PowerCutCanary,
     testing::Values(

@@ -288,6 +288,33 @@ TEST_F(SilentReaderTest, IsToldOfACompactionWhenItReadsAgain) {
   EXPECT_LT(next, 90);
 }
 
+// One byte more or less decides whether an event is held for a client that does not read.
+TEST_F(SilentReaderTest, HasRoomWhileLessThanTheWindowWaitsAndNoLonger) {
+  const auto unsynced = [this] {
+    return served_.context().watches->counters().Read(watch::WatchCounters::kUnsynced);
+  };
+  Say(Create("k"));
+  // Of the same size each, so that the memory of one is as large as its bytes from the second on.
+  Put("k", "1");
+  Take();
+  Put("k", "2");
+  Take();
+  const std::size_t one = stream().messages().back().size() + rpc::kMessagePrefixBytes;
+  for (const std::size_t window : {one, one + 1}) {
+    served_.context().limits.watch_window_bytes = window;
+    stream().SetReading(false);
+    Put("k", "3");
+    served_.lanes().RunFor(std::chrono::milliseconds(50));
+    ASSERT_EQ(stream().messages().back().size() + rpc::kMessagePrefixBytes, one);
+    Put("k", "4");
+    served_.lanes().RunFor(std::chrono::milliseconds(50));
+    EXPECT_EQ(unsynced(), window == one ? 1U : 0U);
+    stream().SetReading(true);
+    EXPECT_EQ(Take().size(), 2U);
+    EXPECT_EQ(unsynced(), 0U);
+  }
+}
+
 // --- streams that want a leader ----------------------------------------------------------------
 
 TEST(LeaderStreamsTest, AreCutAtTheNextLookWhenThereIsNone) {

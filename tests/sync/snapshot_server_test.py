@@ -26,8 +26,10 @@ import hostile_clients_test  # noqa: E402
 import hostile_kinds  # noqa: E402
 import ports  # noqa: E402
 import server  # noqa: E402
+import strangers  # noqa: E402
 import talker  # noqa: E402
 
+STRANGER_SECONDS = 10
 METHOD = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"
 
 
@@ -230,6 +232,32 @@ class SnapshotServer:
                 with contextlib.suppress(ConnectionResetError):
                     while client.socket.recv(4096):
                         pass
+
+    def test_strangers_who_send_without_an_end_harm_nobody(self):
+        """As on the store's own ports."""
+        self.put("/dp/a", "0")
+        served = self.serve()
+        one = self.subscribe("zone-1")
+        self.assertEqual(one.response(), ({"a": "0"}, []))
+        before = hostile_clients_test.resident_bytes(served.process.pid)
+        port = int(self.address.rsplit(":", 1)[1])
+        kinds = [kind for path in (METHOD, "/nothing") for ways in (strangers.framing, strangers.on_any_port, strangers.http2)
+                 for kind in ways(port, path)]
+        crowd = strangers.Strangers(kinds, STRANGER_SECONDS)
+        crowd.start()
+        highest = rounds = 0
+        while crowd.is_alive():
+            rounds += 1
+            self.put("/dp/a", str(rounds))
+            self.assertEqual(one.response(), ({"a": str(rounds)}, []))
+            highest = max(highest, hostile_clients_test.resident_bytes(served.process.pid))
+        crowd.join()
+        self.assertGreater(rounds, STRANGER_SECONDS)
+        crowd.check(self)
+        self.assertLess(highest - before, 64 << 20)
+        self.put("/dp/a", "after")
+        self.assertEqual(one.response(), ({"a": "after"}, []))
+        self.assertEqual(served.terminate(timeout=10), 0)
 
     def test_a_subscriber_to_the_state_of_the_world_is_told_what_there_is(self):
         self.serve()

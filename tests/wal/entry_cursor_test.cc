@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/wal/listed_file_system.h"
 #include "tests/wal/log_fixture.h"
 
 namespace kvorum::wal {
@@ -95,6 +96,29 @@ TEST_F(EntryCursorTest, ReadsTheSegmentThatIsPurgedMeanwhileToItsEnd) {
   ASSERT_OK(writer_->Purge(1));
   EXPECT_OK(cursor.Read(3, 4, kAll, TermOf));
   EXPECT_FALSE(cursor.Read(5, 140, kAll, TermOf).value_or(std::vector<raft::Entry>{}).size() > 60);
+}
+
+// The purge runs on another thread.
+TEST_F(EntryCursorTest, ASegmentThatIsPurgedAfterItWasListedIsMissedAndNothingElseIsReadForIt) {
+  WriteTwoTerms();
+  ListedFileSystem listed(fs_);
+  const auto purge_after_list = [&](raft::Index released) {
+    listed.AfterNextList([this, released] {
+      writer_->ReleaseTo(released);
+      ASSERT_GT(writer_->Purge(1).value(), 0U);
+    });
+  };
+  EntryCursor at_its_beginning(listed, kDir);
+  purge_after_list(150);
+  EXPECT_FALSE(at_its_beginning.Read(60, 140, kAll, TermOf).has_value());
+  EXPECT_TRUE(listed.has_told());
+  EntryCursor on_its_way(listed, kDir);
+  ExpectEntries(on_its_way.Read(151, 152, kAll, TermOf), 151, 152);
+  purge_after_list(200);
+  EXPECT_FALSE(on_its_way.Read(153, 199, kAll, TermOf).has_value());
+  EXPECT_TRUE(listed.has_told());
+  for (EntryCursor* each : {&at_its_beginning, &on_its_way})
+    ExpectEntries(each->Read(200, 200, kAll, TermOf), 200, 200);
 }
 
 }  // namespace

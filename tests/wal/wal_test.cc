@@ -7,6 +7,7 @@
 
 #include "base/executor.h"
 #include "base/failpoint_control.h"
+#include "tests/wal/listed_file_system.h"
 #include "tests/wal/log_fixture.h"
 
 namespace kvorum::wal {
@@ -253,6 +254,35 @@ TEST_F(WalTest, ReadTakesNoLockAndChangesNothing) {
   ASSERT_OK(contents);
   EXPECT_EQ(contents->entries.size(), 5u);
   EXPECT_EQ(fs_.operations(), before);
+}
+
+// The log of a member that runs, looked at by another process.
+TEST_F(WalTest, WhoReadsItWhileItIsPurgedReadsWhatIsLeft) {
+  Create();
+  for (raft::Index next = 1; next <= 60; ++next) {
+    AppendAndSync(MakeEntries(next, 1, 1, 300), {.term = 1, .vote = 1, .commit = next});
+  }
+  ASSERT_OK(writer_->SaveSnapshot(MakeMarker(20, 1)));
+  ASSERT_OK(writer_->SaveSnapshot(MakeMarker(40, 1)));
+  ListedFileSystem listed(fs_);
+  const auto purge_meanwhile = [&](raft::Index released) {
+    listed.AfterNextList([this, released] {
+      writer_->ReleaseTo(released);
+      ASSERT_GT(writer_->Purge(1).value(), 0U);
+    });
+  };
+  purge_meanwhile(20);
+  const auto contents = Read(listed, kDir, MakeMarker(40, 1));
+  ASSERT_OK(contents);
+  EXPECT_EQ(contents->entries, MakeEntries(41, 20, 1, 300));
+  purge_meanwhile(30);
+  const auto markers = ListMarkers(listed, kDir);
+  ASSERT_OK(markers);
+  EXPECT_EQ(markers->back().index, 40U);
+  purge_meanwhile(40);
+  const auto too_late = Read(listed, kDir, MakeMarker(20, 1));
+  ASSERT_FALSE(too_late.has_value());
+  EXPECT_THAT(too_late.error().message, HasSubstr("behind the snapshot at 20"));
 }
 
 TEST_F(WalTest, TheFolderBelongsToOneProcess) {
