@@ -7,7 +7,7 @@
 
 namespace kvorum {
 
-// The bytes of address space that this process has for the file in one piece, whatever it holds; 0:
+// The bytes of address space that this process has for the file in one piece; 0:
 // it is not mapped.
 inline std::uint64_t MappedBytesOf(const std::string& path) {
   std::ifstream maps("/proc/self/maps");

@@ -54,9 +54,9 @@ class FreedMemory {
 std::size_t ResidentAnonymousBytes();
 void TrimHeaps();
 
-// Before any thread is started. The end of a heap is released by whoever frees much there and by no
-// trim, but for the first heap; there is one a thread, and it may keep twice the largest block that
-// was ever freed, up to 64 MiB each. This holds what they keep to some MiB each.
+// Call it before any thread is started. Each thread has a heap. A trim releases the end of the
+// first heap alone; the end of another one goes when its thread frees much, and until then it may
+// keep twice the largest block that was ever freed, up to 64 MiB. This bounds each to some MiB.
 void BoundHeapEnds();
 
 }  // namespace kvorum::server

@@ -111,9 +111,9 @@ struct Process::Impl {
 
   const Options options;
   std::unique_ptr<tracing::Tracing> spans;  // null unless it was asked for; outlives every call
+  std::unique_ptr<watch::Hub> watches;      // the calls that end with the services have watches
   Services services;
   ServiceContext& context = services.context;
-  std::unique_ptr<watch::Hub> watches;
   std::unique_ptr<LeaderStreams> leader_streams;
   std::unique_ptr<Authentication> authentication;
   Health health{context};

@@ -15,6 +15,12 @@
 namespace kvorum::server {
 
 struct Services {
+  Services() = default;
+  // A lock's call may hang on a question that its leader never answered.
+  ~Services() { lease.access().DropPosted(); }
+  Services(const Services&) = delete;
+  Services& operator=(const Services&) = delete;
+
   void Register(rpc::Router& router) {
     kv.Register(router);
     maintenance.Register(router);

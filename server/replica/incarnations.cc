@@ -57,6 +57,8 @@ Result<std::unique_ptr<Incarnations>> Incarnations::Open(FileSystem& fs, std::st
       incarnations->lost_data_ = 0;
       incarnations->own_ = {};
     }
+    // This file may be as old as the data: a copy from when the member lacked some once before.
+    if (incarnations->lost_data_ != 0) incarnations->seen_.clear();
   }
   Incarnation& own = incarnations->own_;
   const Incarnation before = own;
@@ -136,7 +138,8 @@ bool Incarnations::Admits(raft::MemberId peer, std::string_view text, Told how) 
     const std::lock_guard lock(mutex_);
     const auto seen = seen_.find(peer);
     const bool has_lost = told.has_value() && seen != seen_.end() && seen->second.IsAheadOf(*told);
-    if (has_lost && !told->lacks_data && !Continues(excused_, peer, *told)) return false;
+    if (told.has_value() && !told->lacks_data && IsBehind(peer, *told)) return false;
+    opponents_.erase(peer);
     if (how == Told::kByACaller) {
       if (has_lost) Keep(excused_, peer, SeenIncarnation::Of(*told));
       return true;
@@ -161,14 +164,28 @@ void Incarnations::Remember(raft::MemberId peer, const SeenIncarnation& now) {
   SaveSoon();
 }
 
+bool Incarnations::IsBehind(raft::MemberId peer, const Incarnation& told) const {
+  const auto seen = seen_.find(peer);
+  return seen != seen_.end() && seen->second.IsAheadOf(told) && !Continues(excused_, peer, told);
+}
+
+// An accuser that lacks data remembers an older us. One that we take for such a one without its
+// knowing it may be right, too: if this directory is an older copy, we remember an older accuser.
+// Of two that accuse each other the one that a majority accuses has lost data.
 void Incarnations::ToldOfLoss(raft::MemberId peer, std::string_view text) {
   const auto told = Incarnation::Parse(text);
+  std::set<raft::MemberId> opponents;
   if (told.has_value()) {
+    if (told->lacks_data) return;
     const std::lock_guard lock(mutex_);
-    const auto seen = seen_.find(peer);
-    if (told->lacks_data || (seen != seen_.end() && seen->second.IsAheadOf(*told))) return;
+    if (IsBehind(peer, *told)) {
+      opponents_.insert(peer);
+      opponents = opponents_;
+    }
   }
-  if (hooks_.on_own_loss) hooks_.on_own_loss(peer);
+  const bool believes =
+      opponents.empty() || (hooks_.are_majority && hooks_.are_majority(opponents));
+  if (believes && hooks_.on_own_loss) hooks_.on_own_loss(peer);
 }
 
 void Incarnations::SetLostData(raft::Index index) {
@@ -177,6 +194,7 @@ void Incarnations::SetLostData(raft::Index index) {
   if (lost_data_ == raft::Index{0}) {
     seen_.clear();
     excused_.clear();
+    opponents_.clear();
   }
   lost_data_ = index;
   SaveSoon();

@@ -16,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,8 @@ class Incarnations final : public IncarnationGuard {
     std::function<void(raft::MemberId peer)> on_own_loss;
     // A peer has lost data, and knows it. Any thread.
     std::function<void(raft::MemberId peer)> on_peers_loss;
+    // True if they are a majority of the voters. Any thread.
+    std::function<bool(const std::set<raft::MemberId>& peers)> are_majority;
   };
 
   // Reads the file, if there is one, counts a start, and writes it. `random` draws what has to be
@@ -50,7 +53,8 @@ class Incarnations final : public IncarnationGuard {
   void ToldOfLoss(raft::MemberId peer, std::string_view told) override;
 
   // The index of raft::LostData, kept over restarts; 0: nothing is lacking. Peers learn of a loss
-  // when it is on disk. What is remembered of them is as old as the data, and goes.
+  // when it is on disk. What is remembered of them is as old as the data, and goes; at each start
+  // without the data, too.
   raft::Index lost_data() const;
   void SetLostData(raft::Index index);
 
@@ -60,6 +64,8 @@ class Incarnations final : public IncarnationGuard {
 
   bool Parse(std::string_view text);
   std::string Content() const;
+  // True if it has lost data, as far as is known here, and does not know it. Under the lock.
+  bool IsBehind(raft::MemberId peer, const Incarnation& told) const;
   void Remember(raft::MemberId peer, const SeenIncarnation& now);
   void SaveSoon();
   void Save();
@@ -76,6 +82,8 @@ class Incarnations final : public IncarnationGuard {
   // Callers that said that they lack data are admitted once that is made good, too, though their
   // own URLs may not be reached. Not in the file.
   std::map<raft::MemberId, SeenIncarnation> excused_;
+  // Peers that do not admit us, nor we them, by what we remember of each other. Not in the file.
+  std::set<raft::MemberId> opponents_;
   bool will_save_ = false;
 };
 

@@ -1,5 +1,6 @@
 #include "server/replica/local_member.h"
 
+#include <set>
 #include <utility>
 
 #include "base/api_errors.h"
@@ -35,6 +36,17 @@ namespace {
 
 // A kSnap among the other messages lacks its content.
 bool IsSnapshot(const raft::Message& message) { return message.type == raft::MessageType::kSnap; }
+
+bool AreMajorityOfVoters(const MembershipView& view, const std::set<raft::MemberId>& peers) {
+  std::size_t voters = 0;
+  std::size_t among_them = 0;
+  for (const auto& [id, member] : view.members) {
+    if (member.is_learner) continue;
+    ++voters;
+    among_them += peers.contains(id) ? 1 : 0;
+  }
+  return 2 * among_them > voters;
+}
 
 }  // namespace
 
@@ -141,7 +153,11 @@ Result<void> LocalMember::BuildReplica(FileSystem& fs, RecoveredLog log,
           .lost_data_changed = [this](raft::Index index) { incarnations_->SetLostData(index); }});
   incarnations_->SetHooks(
       {.on_own_loss = [this](raft::MemberId) { replica_->LoseData(); },
-       .on_peers_loss = [this](raft::MemberId peer) { replica_->FollowerLostData(peer); }});
+       .on_peers_loss = [this](raft::MemberId peer) { replica_->FollowerLostData(peer); },
+       .are_majority =
+           [this](const std::set<raft::MemberId>& peers) {
+             return AreMajorityOfVoters(*membership().View(), peers);
+           }});
   options.lease_expiry.election_timeout = options.replica.election_timeout;
   options.lease_expiry.request_timeout = options.replica.request_timeout;
   lease_expiry_ = std::make_unique<LeaseExpiry>(

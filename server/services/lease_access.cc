@@ -201,6 +201,13 @@ bool LeaseAccess::Forget(std::uint64_t number) {
   return posted_.erase(number) > 0;
 }
 
+void LeaseAccess::DropPosted() {
+  const auto dropped = [this] {
+    std::lock_guard lock(mutex_);
+    return std::exchange(posted_, {});
+  }();
+}
+
 void LeaseAccess::FollowLeader() {
   std::vector<Task> elsewhere;
   bool goes_on = false;

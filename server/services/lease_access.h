@@ -56,6 +56,10 @@ class LeaseAccess {
   void RenewForMember(lease::LeaseId id, RenewCallback callback);
   void TimeToLiveForMember(LeaseTimeToLiveRequest request, TimesCallback callback);
 
+  // At the end, when nothing runs any more and what the callbacks refer to is still there: what was
+  // posted to a leader and not answered goes.
+  void DropPosted();
+
  private:
   // Two failpoints of one place, which tools tell apart.
   enum class Asked : std::uint8_t { kByClient, kByMember };

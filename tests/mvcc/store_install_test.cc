@@ -146,7 +146,7 @@ TEST_P(StoreInstallTest, APassOverTheDatabaseNeverTakesOneContentForTheOther) {
 }
 
 // HashKV reads in pieces, and the number must not be of a piece of each: other members would be
-// told that they differ.
+// accused of a difference.
 TEST_P(StoreInstallTest, AHashThatBeganBeforeItIsOfTheOldContentOrNone) {
   int ended = 0;
   int whole = 0;
@@ -178,7 +178,7 @@ TEST_P(StoreInstallTest, AHashThatBeganBeforeItIsOfTheOldContentOrNone) {
       EXPECT_TRUE(FailsWith(is_done, kReaderMustEnd));
       ++ended;
     }
-    run.reset();  // the old content's file is closed when nobody has it
+    run.reset();  // the old content's file is closed with its last user
     follower_.Settle();
     follower_.index = leader_.index;
     ExpectEqual();
@@ -395,7 +395,7 @@ TEST_P(StoreInstallCrashTest, APowerCutLeavesTheOldContentOrTheNew) {
 }
 
 // The log says that a received content is there, and forgets what is in it: each name is on the
-// disk when it is told.
+// disk before the log says so.
 TEST_P(StoreInstallCrashTest, WhatIsToldToBeThereIsThereAfterAPowerCut) {
   images_.Begin();
   follower_.Put("k", "old");

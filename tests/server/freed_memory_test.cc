@@ -101,13 +101,13 @@ TEST_F(FreedMemoryTest, ItLooksByItself) {
 
 // The sanitizers have an allocator of their own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// In a process of its own: the setting is for all of it.
+// In a separate process: the setting is for all of it.
 TEST(BoundHeapEndsTest, WhatAnyThreadHasFreedIsGivenBack) {
   const auto kept_bytes = [] {
     BoundHeapEnds();
     const std::size_t before = ResidentAnonymousBytes();
     std::thread([] {
-      // Of the largest blocks the allocator learns how much it may keep.
+      // The allocator learns from the largest blocks how much it may keep.
       std::make_unique<std::string>(std::size_t{30} << 20, 'x').reset();
       std::vector<std::string> blocks(48);
       for (std::string& block : blocks) block.assign(std::size_t{1} << 20, 'x');

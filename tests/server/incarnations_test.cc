@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,11 @@ class IncarnationsTest : public testing::Test {
     auto opened = Incarnations::Open(disk_, kFile, Rng(seed), lanes_.wal());
     EXPECT_TRUE(opened.has_value()) << opened.error().message;
     (*opened)->SetHooks({.on_own_loss = [this](raft::MemberId) { ++own_losses_; },
-                         .on_peers_loss = [this](raft::MemberId) { ++peers_losses_; }});
+                         .on_peers_loss = [this](raft::MemberId) { ++peers_losses_; },
+                         .are_majority =
+                             [](const std::set<raft::MemberId>& peers) {
+                               return peers.size() >= 2;  // of three
+                             }});
     return *std::move(opened);
   }
   void Save() { lanes_.RunFor(std::chrono::seconds(3)); }
@@ -166,6 +171,32 @@ TEST_F(IncarnationsTest, AnAccuserThatLacksDataItselfDoesNotCount) {
   EXPECT_EQ(own_losses_, 2);
 }
 
+// All others were replaced since the copy was made, and made good: it takes each for one that lacks
+// data, and hears from each that it does.
+TEST_F(IncarnationsTest, OfTwoThatAccuseEachOtherTheOneThatAMajorityAccusesHasLostData) {
+  auto copy = Open(1);
+  EXPECT_TRUE(copy->Admits(2, "a 3 30,20,10", kByItsUrl));
+  EXPECT_TRUE(copy->Admits(3, "b 3 31,21,11", kByItsUrl));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(copy->Admits(2, "c 1 1", kByItsUrl));
+    copy->ToldOfLoss(2, "c 1 1");
+  }
+  EXPECT_EQ(own_losses_, 0);
+  EXPECT_FALSE(copy->Admits(3, "d 1 1", kByItsUrl));
+  copy->ToldOfLoss(3, "d 1 1");
+  EXPECT_EQ(own_losses_, 1);
+}
+
+TEST_F(IncarnationsTest, AnAccuserThatWasMadeGoodSinceIsNoneAnyMore) {
+  auto mine = Open(1);
+  EXPECT_TRUE(mine->Admits(2, "a 3 30,20,10", kByItsUrl));
+  EXPECT_TRUE(mine->Admits(3, "b 3 31,21,11", kByItsUrl));
+  mine->ToldOfLoss(2, "c 1 1");
+  EXPECT_TRUE(mine->Admits(2, "c 1 1 lacking", kByItsUrl));
+  mine->ToldOfLoss(3, "d 1 1");
+  EXPECT_EQ(own_losses_, 0);
+}
+
 TEST_F(IncarnationsTest, WhoLacksDataForgetsWhatItRememberedOfOthers) {
   auto mine = Open(1);
   EXPECT_TRUE(mine->Admits(2, "a 3 30,20,10", kByItsUrl));
@@ -176,6 +207,18 @@ TEST_F(IncarnationsTest, WhoLacksDataForgetsWhatItRememberedOfOthers) {
   EXPECT_FALSE(mine->Admits(2, "a 3 30,20,10", kByItsUrl)) << "seen since";
   Save();
   EXPECT_TRUE(Content().contains("lost 9\npeer 2 b 1 1\n")) << Content();
+}
+
+// An older copy from a time when the member lacked data, too: no member accuses it, since it says so,
+// and it would hear no member that was made good since.
+TEST_F(IncarnationsTest, WhoStartsWithoutItsDataForgetsWhatItRememberedOfOthers) {
+  auto mine = Open(1);
+  mine->SetLostData(7);
+  EXPECT_TRUE(mine->Admits(2, "a 3 30,20,10", kByItsUrl));
+  Save();
+  mine = Open(2);
+  EXPECT_EQ(mine->lost_data(), 7);
+  EXPECT_TRUE(mine->Admits(2, "b 1 1", kByItsUrl));
 }
 
 TEST_F(IncarnationsTest, TheFileIsAsItIs) {

@@ -103,7 +103,7 @@ class MapGrowthTest : public testing::Test {
     Flush();
     EXPECT_EQ(MappedBytesOf(member_.database()), kFirstMapBytes);
   }
-  // What wedges is let go, so that a failed test ends.
+  // A wedge is let go, so that a failed test ends.
   ~MapGrowthTest() override {
     ends_ = true;
     for (const auto& save : saves_) {
@@ -160,7 +160,7 @@ class MapGrowthTest : public testing::Test {
     }
     EXPECT_EQ(MappedBytesOf(member_.database()), enough);
   }
-  // Of everything that was written, so that it is larger than that.
+  // It holds everything that was written, so that it is larger than that.
   void ExpectSavedWhole() {
     const std::shared_ptr<SavingStream> save = Save();
     save->TakeAll();
@@ -198,7 +198,7 @@ TEST_F(MapGrowthTest, ASaveWhoseClientReadsSlowlyGivesWay) {
   ExpectSavedWhole();
 }
 
-// What was made before is with its client: this one ends whole.
+// The client has what was made before: this one ends whole.
 TEST_F(MapGrowthTest, ASaveThatHasReadAllIsNotTouched) {
   const std::shared_ptr<SavingStream> save = Save();
   ASSERT_TRUE(Eventually([&] {

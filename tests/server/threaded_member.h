@@ -1,4 +1,4 @@
-// A member of production's executors, each a thread of its own, over LMDB in a folder that goes
+// A member of production's executors, each a separate thread, over LMDB in a folder that goes
 // with it.
 #pragma once
 
@@ -112,7 +112,7 @@ class ThreadedMember {
 
   LocalMember& member() { return *member_; }
   std::string database() const { return (folder_ / "member/snap/db").string(); }
-  // Of the database, that live now.
+  // Readers of the database that live now.
   unsigned readers() const { return readers_.load(); }
 
  private:

@@ -294,7 +294,7 @@ TEST_F(SilentReaderTest, HasRoomWhileLessThanTheWindowWaitsAndNoLonger) {
     return served_.context().watches->counters().Read(watch::WatchCounters::kUnsynced);
   };
   Say(Create("k"));
-  // Of the same size each, so that the memory of one is as large as its bytes from the second on.
+  // Each has the same size, so that the memory of one is as large as its bytes from the second on.
   Put("k", "1");
   Take();
   Put("k", "2");

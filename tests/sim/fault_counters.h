@@ -134,8 +134,16 @@ enum class Fault : std::uint8_t {
   kSourceListedAgain,  // it was behind a compaction
   kCacheAsked,         // a consistent read was answered
   kCachePaused,
+  kDiskReplaced,  // by an older copy, under the same member
+  kDiskWiped,     // likewise, by an empty one
+  kStartRefused,  // of a wiped member, while a peer can be asked
+  kLossTold,      // such a member was not heard, and learned why
+  kLossMadeGood,
+  kApplyLent,          // an entry was applied within raft's task
+  kCompactionResumed,  // a process began with one that its predecessor had not finished
+  kTransferLong,       // a snapshot that arrived after more than 20 s
 };
-inline constexpr std::array<std::string_view, 120> kFaultNames = {"message-lost",
+inline constexpr std::array<std::string_view, 128> kFaultNames = {"message-lost",
                                                                   "message-delayed",
                                                                   "message-duplicated",
                                                                   "message-reordered",
@@ -254,9 +262,17 @@ inline constexpr std::array<std::string_view, 120> kFaultNames = {"message-lost"
                                                                   "catalog-scribbled",
                                                                   "source-listed-again",
                                                                   "cache-asked",
-                                                                  "cache-paused"};
+                                                                  "cache-paused",
+                                                                  "disk-replaced",
+                                                                  "disk-wiped",
+                                                                  "start-refused",
+                                                                  "loss-told",
+                                                                  "loss-made-good",
+                                                                  "apply-lent",
+                                                                  "compaction-resumed",
+                                                                  "transfer-long"};
 
-static_assert(static_cast<std::size_t>(Fault::kCachePaused) + 1 == kFaultNames.size());
+static_assert(static_cast<std::size_t>(Fault::kTransferLong) + 1 == kFaultNames.size());
 
 class FaultCounters {
  public:

@@ -16,6 +16,22 @@ void Lane::Post(Task task) {
   Arm();
 }
 
+void Lane::StartLending(std::function<void()> before, std::function<void()> after) {
+  before_lent_ = std::move(before);
+  after_lent_ = std::move(after);
+}
+
+void Lane::Lend(Task task) {
+  const bool rests = !running_ && queue_.empty() && held_until_ <= scheduler_.Now();
+  if (stopped_ || !rests || !before_lent_) return Post(std::move(task));
+  before_lent_();
+  running_ = true;
+  task();
+  task = {};
+  running_ = false;
+  after_lent_();
+}
+
 void Lane::PostAt(TimePoint when, Task task) {
   if (stopped_) return;
   const std::uint64_t number = ++last_timer_;
@@ -65,7 +81,9 @@ void Lane::RunNext() {
   if (held_until_ > scheduler_.Now()) return Arm();
   Task task = std::move(queue_.front());
   queue_.pop_front();
+  running_ = true;
   task();
+  running_ = false;
   task = {};  // its captures are destroyed while its process lives
   if (!stopped_) after_();
   if (!stopped_) Arm();

@@ -28,9 +28,12 @@ class Lane final : public Executor, public std::enable_shared_from_this<Lane> {
        std::function<void()> after)
       : scheduler_(scheduler), clock_(clock), options_(options), after_(std::move(after)) {}
 
-  // A task that is lent is one like any other here: the judges look at a machine behind each task
-  // of apply. member_threads_test and the lanes of tests/server lend.
   void Post(Task task) override;
+  // Runs a task within the caller's, if the lane rests and lends.
+  void Lend(Task task) override;
+  // From now on. The judges look at a machine behind each task: `before` and `after` are called
+  // around one that is lent, and must not end the process, since the lender's task goes on.
+  void StartLending(std::function<void()> before, std::function<void()> after);
   void PostAt(TimePoint when, Task task) override;
   const Clock& clock() const override { return clock_; }
 
@@ -56,10 +59,13 @@ class Lane final : public Executor, public std::enable_shared_from_this<Lane> {
   const DriftingClock& clock_;
   const Options options_;
   const std::function<void()> after_;
+  std::function<void()> before_lent_;
+  std::function<void()> after_lent_;
   std::deque<Task> queue_;
   std::map<std::uint64_t, Timer> timers_;
   std::uint64_t last_timer_ = 0;
   bool armed_ = false;
+  bool running_ = false;
   bool stopped_ = false;
   TimePoint held_until_{};
 };

@@ -37,6 +37,18 @@ Lane::Options SpeedOf(LaneKind kind) {
   return {};
 }
 
+// By the marks in the database; revisions are written so that they compare as text.
+bool HasUnfinishedCompaction(mvcc::Store& store) {
+  std::string scheduled;
+  std::string finished;
+  const auto read =
+      store.ForEach(mvcc::Bucket::kMeta, [&](std::string_view key, std::string_view value) {
+        if (key == "scheduledCompactRev") scheduled = value;
+        if (key == "finishedCompactRev") finished = value;
+      });
+  return read.has_value() && scheduled > finished;
+}
+
 }  // namespace
 
 Machine::Machine(World& world, MachineWatcher& watcher, std::size_t number, std::string name)
@@ -63,14 +75,26 @@ Result<void> Machine::Start() {
     lanes_[i] = std::make_shared<Lane>(world_.scheduler, clock_, SpeedOf(kind),
                                        [this, kind] { AfterTask(kind); });
   }
+  if (world_.has_lent_apply) {
+    lane(LaneKind::kApply)
+        .StartLending(
+            [this] {
+              world_.faults.Add(Fault::kApplyLent);
+              watcher_.AfterTask(*this, LaneKind::kRaft);  // which entry is committed
+            },
+            [this] { watcher_.AfterTask(*this, LaneKind::kApply); });
+  }
   // None ends by its age: a run is too short to tell that from another end.
   tokens_ = std::make_unique<auth::SimpleTokens>(
       clock_, auth::SimpleTokens::Options{.ttl = std::chrono::hours(24)});
   const Result<void> opened = Open();
   if (opened.has_value()) {
     member_id_ = local_member_->member_id();
+    insists_ = false;
     world_.Note("{} start life {} member {:x} revision {}", name_, life_, member_id_,
                 local_member_->store().revision());
+    if (HasUnfinishedCompaction(local_member_->store()))
+      world_.faults.Add(Fault::kCompactionResumed);
     services_ = make_services();
     local_member_->Start(transport());
     return {};
@@ -200,11 +224,19 @@ void Machine::PauseUntil(TimePoint until) {
 
 void Machine::Wipe() {
   world_.Note("{} gets an empty disk", name_);
+  ReplaceDisk(std::make_unique<SimFileSystem>());
+}
+
+void Machine::ReplaceDisk(std::unique_ptr<SimFileSystem> disk) {
   ++disks_;
-  disk_ = std::make_unique<SimFileSystem>();
+  disk_ = std::move(disk);
   power_cut_due_.reset();
-  power_cuts_seen_ = 0;
-  io_errors_seen_ = 0;
+  power_cuts_seen_ = disk_->counters().power_cuts;
+  io_errors_seen_ = disk_->counters().io_errors;
+}
+
+std::unique_ptr<SimFileSystem> Machine::CopyOfDisk() {
+  return disk_->CrashImage(SimFileSystem::Keep::kAll, world_.scheduler.rng());
 }
 
 void Machine::Propose(server::RequestKind kind, std::string_view body,

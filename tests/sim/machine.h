@@ -55,6 +55,7 @@ class MachineWatcher {
 class Machine {
  public:
   static constexpr const char* kDataDir = "/data";
+  static constexpr const char* kIncarnationFile = "/data/member/incarnation";
   static constexpr const char* kQuarantineFile = "/data/member/quarantined";
 
   Machine(World& world, MachineWatcher& watcher, std::size_t number, std::string name);
@@ -104,6 +105,13 @@ class Machine {
   void PauseUntil(TimePoint until);
   // The disk is replaced by an empty one. The process is down.
   void Wipe();
+  // From the next start on, until one succeeds, the peers cannot be asked.
+  void Insist() { insists_ = true; }
+  bool insists() const { return insists_; }
+  // The disk is replaced by this one. The process is down.
+  void ReplaceDisk(std::unique_ptr<SimFileSystem> disk);
+  // The disk as it is now.
+  std::unique_ptr<SimFileSystem> CopyOfDisk();
   // Counts them.
   std::uint64_t disks() const { return disks_; }
 
@@ -131,6 +139,7 @@ class Machine {
   server::LocalMemberOptions options_;
   std::uint64_t life_ = 0;
   std::uint64_t disks_ = 1;
+  bool insists_ = false;
   raft::MemberId member_id_ = raft::kNone;
   std::optional<SimFileSystem::Keep> power_cut_due_;
   std::uint64_t power_cuts_seen_ = 0;

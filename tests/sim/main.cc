@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view kUsage =
     "usage: kvorum-sim [--seed N] [--seeds K] [--members 3|5] [--seconds S] [--trace FILE]\n"
     "                  [--posts] [--repeated-proposals] [--replica-checks] [--spoils] [--copies]\n"
+    "                  [--replaced-disks]\n"
     "                  [--flaw unsynced-log|lease-reads] [--keep-going]\n"
     "Runs K seeds from N on. Without --members, one seed in four has five members.\n"
     "Exit 0: all passed. 1: a run failed. 2: bad usage.\n";
@@ -48,6 +49,10 @@ bool ParseCommandLine(const std::vector<std::string_view>& words, CommandLine& l
     }
     if (words[i] == "--copies") {
       line.options.copies = true;
+      continue;
+    }
+    if (words[i] == "--replaced-disks") {
+      line.options.replaced_disks = true;
       continue;
     }
     if (words[i] == "--spoils") {

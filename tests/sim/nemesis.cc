@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
+
+#include "server/messages/member_id.h"
+#include "server/peer/incarnation.h"
 
 namespace kvorum::sim {
 namespace {
@@ -10,6 +14,8 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+
+constexpr std::uint64_t kMaxFileBytes = 1 << 16;
 
 }  // namespace
 
@@ -42,12 +48,16 @@ void Nemesis::Start() {
   maybe(seconds(10), [this] { MoveClock(); });
   maybe(seconds(20), [this] { StopGracefully(); });
   maybe(seconds(20), [this] { Rot(); });
+  if (!world_.has_replaced_disks) return;
+  Every(seconds(2), [this] { CopyDisk(); });
+  Every(milliseconds(1'500), [this] { ReplaceDisk(); });
 }
 
 void Nemesis::Stop() {
   stopped_ = true;
   network_.Heal();
   network_.SetWeather({});
+  network_.Hurry();
   for (const auto& machine : machines_) {
     machine->disk().ClearFaults();
     machine->disk().SetCapacity(std::nullopt);
@@ -360,6 +370,67 @@ void Nemesis::Rot() {
     rotten_ = std::move(rotten);
     return;
   }
+}
+
+// Of a process that ends now and then behind it, so that the copy is one of an earlier life.
+void Nemesis::CopyDisk() {
+  Rng& rng = world_.scheduler.rng();
+  Machine& machine = *machines_[rng.Below(world_.options.members)];
+  if (rotten_.has_value() && rotten_->machine == machine.number()) return;
+  OlderDisk& older = older_disks_[machine.number()];
+  if (older.disk != nullptr && older.life < machine.life() && rng.OneIn(2)) return;
+  older = {.life = machine.life(), .disk = machine.CopyOfDisk()};
+  if (!machine.up() || !rng.OneIn(3)) return;
+  machine.Kill();
+  ended_(machine);
+}
+
+bool Nemesis::AllAreWhole() const {
+  const std::span members(machines_.data(), world_.options.members);
+  const auto is_whole = [](const auto& machine) {
+    return machine->up() && machine->local_member().replica().status().lost_data() == 0;
+  };
+  if (!std::ranges::all_of(members, is_whole)) return false;
+  for (const auto& machine : members) {
+    const auto own = server::Incarnation::Parse(machine->local_member().incarnations().Own());
+    const std::string start = server::IdText(own.value().recent.front());
+    for (const auto& other : members) {
+      if (other == machine) continue;
+      const auto seen = ReadWholeFile(other->disk(), Machine::kIncarnationFile, kMaxFileBytes);
+      if (!seen.has_value() || seen->find(start) == std::string::npos) return false;
+    }
+  }
+  return true;
+}
+
+void Nemesis::ReplaceDisk() {
+  if (!AllAreWhole()) return;
+  if (std::exchange(awaits_whole_, false)) world_.faults.Add(Fault::kLossMadeGood);
+  Machine& victim = *machines_[world_.scheduler.rng().Below(world_.options.members)];
+  const server::Replica& replica = victim.local_member().replica();
+  // Its acknowledgements and its vote belong to this leader or to earlier ones: a vote for a
+  // later one would be forgotten.
+  const auto leader = std::ranges::find(machines_, replica.leader(),
+                                        [](const auto& machine) { return machine->member_id(); });
+  if (leader == machines_.end() || !(*leader)->up()) return;
+  const server::Replica& leading = (*leader)->local_member().replica();
+  if (leading.leader() != (*leader)->member_id() || leading.term() != replica.term()) return;
+  const auto older = older_disks_.find(victim.number());
+  // A copy made since the last start that others have seen would not be noticed.
+  const bool is_older = older != older_disks_.end() && older->second.life < victim.life();
+  if (!is_older && !world_.scheduler.rng().OneIn(4)) return;
+  awaits_whole_ = true;
+  victim.Kill();
+  if (is_older) {
+    world_.faults.Add(Fault::kDiskReplaced);
+    world_.Note("{} gets its disk of life {}", victim.name(), older->second.life);
+    victim.ReplaceDisk(std::move(older->second.disk));
+    older_disks_.erase(older);
+  } else {
+    world_.faults.Add(Fault::kDiskWiped);
+    victim.Wipe();
+  }
+  ended_(victim);
 }
 
 bool Nemesis::RepairRot(Machine& machine) {

@@ -3,11 +3,14 @@
 //
 // All of its faults are survivable by the fault model: a power cut takes unsynced data
 // (tests/disk/sim_file_system.h); bits rot on one machine at a time, where the formats promise to
-// detect it; a disk error ends the process that meets it.
+// detect it; a disk error ends the process that meets it. In runs that replace disks, one at a time
+// is replaced, when the member before it has all that it had acknowledged and all others know its
+// present start (docs/decisions/0053-members-that-lost-data.md says why no more can be survived).
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,6 +41,10 @@ class Nemesis {
   // from a backup. False if nothing was damaged there.
   bool RepairRot(Machine& machine);
 
+  // In runs that replace disks: everybody is up, has what it acknowledged, and is known to all
+  // others by its present start, in their files too.
+  bool AllAreWhole() const;
+
   static constexpr Duration kLongestPause = std::chrono::seconds(6);
 
  private:
@@ -64,6 +71,8 @@ class Nemesis {
   void MoveClock();
   void StopGracefully();
   void Rot();
+  void CopyDisk();
+  void ReplaceDisk();
 
   struct RottenByte {
     std::size_t machine = 0;
@@ -71,6 +80,11 @@ class Nemesis {
     std::string file;
     std::uint64_t offset = 0;
     std::uint8_t mask = 0;
+  };
+
+  struct OlderDisk {
+    std::uint64_t life = 0;  // of the process at that time
+    std::unique_ptr<SimFileSystem> disk;
   };
 
   World& world_;
@@ -82,6 +96,8 @@ class Nemesis {
   std::uint64_t presses_one_in_ = 0;  // elections; 0: none
   std::uint64_t partition_ = 0;       // counts them
   std::optional<RottenByte> rotten_;
+  std::map<std::size_t, OlderDisk> older_disks_;  // by machine
+  bool awaits_whole_ = false;                     // since a disk was replaced
 };
 
 }  // namespace kvorum::sim

@@ -10,16 +10,19 @@ namespace kvorum::sim {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::seconds;
 
 // A peer that was not heard of for so long counts as gone.
-constexpr Duration kActiveFor = std::chrono::seconds(2);
+constexpr Duration kActiveFor = seconds(2);
 // The bound of messages that a process has not read: past it its peers' queues are full (4,096 is
 // the bound of an etcd peer).
 constexpr std::size_t kMostUnread = 4096;
 // As server/peer/pipeline.h and PeerOptions have it.
 constexpr std::size_t kPostConnections = 4;
 constexpr std::size_t kMostPosts = 64;
-constexpr Duration kPostTimeout = std::chrono::seconds(5);
+constexpr Duration kPostTimeout = seconds(5);
+constexpr Duration kLongTransfer = seconds(20);
+constexpr Duration kLongestTransfer = seconds(28);
 // The bound of a part of a snapshot's stream, so that one of a few revisions has several, too.
 constexpr std::size_t kMostPartBytes = 8192;
 // In runs that forge joint configuration changes.
@@ -87,7 +90,10 @@ class Network::Port final : public server::Transport {
   std::map<raft::MemberId, Hearing> heard_;
 };
 
-Network::Network(World& world) : world_(world) {}
+Network::Network(World& world)
+    : world_(world), admission_(world, machines_, [this](std::size_t from, std::size_t to) {
+        return Reaches(from, to);
+      }) {}
 
 Network::~Network() = default;
 
@@ -177,11 +183,10 @@ void Network::ForgeChange(std::size_t from, std::size_t to, const raft::Message&
   const auto forged = WithForgedChange(message, world_.scheduler.rng());
   if (!forged.has_value()) return;
   world_.faults.Add(Fault::kChangeForged);
-  world_.scheduler.After(Delay(),
-                         [this, from, to, bytes = SharedBytes::Own(raft::Encode(*forged))] {
-                           if (!IsCut(from, to, true))
-                             Deliver(from, to, links_[{from, to}].last_delivered, bytes);
-                         });
+  world_.scheduler.After(Delay(), [this, from, to, bytes = SharedBytes::Own(raft::Encode(*forged)),
+                                   way = admission_.WayOf(from, to)] {
+    if (!IsCut(from, to, true)) Deliver(from, to, links_[{from, to}].last_delivered, bytes, way);
+  });
 }
 
 raft::Message Network::ForgeConfiguration(const raft::Message& message) {
@@ -220,8 +225,9 @@ bool Network::RepeatsQuestion() {
 void Network::Arrive(std::size_t from, std::size_t to, const Posted& message, TimePoint when) {
   Scheduler& scheduler = world_.scheduler;
   const std::uint64_t number = ++links_[{from, to}].last_sent;
-  const auto deliver = [this, from, to, number, bytes = message.bytes] {
-    if (!IsCut(from, to, true)) Deliver(from, to, number, bytes);
+  const auto deliver = [this, from, to, number, bytes = message.bytes,
+                        way = admission_.WayOf(from, to)] {
+    if (!IsCut(from, to, true)) Deliver(from, to, number, bytes, way);
   };
   scheduler.At(when, deliver);
   if (!IsRepeated(message.type)) return;
@@ -276,9 +282,9 @@ void Network::EndPost(std::size_t from, std::size_t to, raft::MemberId receiver,
 }
 
 void Network::Deliver(std::size_t from, std::size_t to, std::uint64_t number,
-                      const SharedBytes& bytes) {
+                      const SharedBytes& bytes, const Admission::Way& way) {
   Machine& machine = *machines_[to];
-  if (!machine.up()) return;
+  if (!machine.up() || !admission_.Hears(from, to, way)) return;
   auto message = raft::DecodeMessage(bytes);
   if (!message.has_value()) {
     return world_.Fail("a message of {} cannot be decoded: {}", machines_[from]->name(),
@@ -323,8 +329,12 @@ void Network::SendSnapshot(std::size_t from, const raft::Message& message,
   stream->from_life = machines_[from]->life();
   stream->to_life = machines_[stream->to]->life();
   stream->message = SharedBytes::Own(raft::Encode(ForgeConfiguration(message)));
+  stream->way = admission_.PostOf(from, stream->to);
   stream->receiver = message.to;
   stream->source = std::move(source);
+  stream->began = world_.scheduler.Now();
+  if (world_.has_long_transfers && world_.scheduler.rng().OneIn(2))
+    stream->ends_behind = stream->began + world_.scheduler.Between(kLongTransfer, kLongestTransfer);
   streams_.push_back(stream);
   world_.Note("{} sends a snapshot to {:x}: {}", machines_[from]->name(), message.to,
               DescribeMessage(message));
@@ -350,7 +360,13 @@ void Network::SendPart(const std::shared_ptr<Stream>& stream) {
     if (stream->over) return;
     auto part = NextPart(*stream);
     if (!part.has_value()) return EndStream(*stream, false);
-    const Duration takes = world_.scheduler.Between(weather_.least_delay, 10 * weather_.most_delay);
+    Duration takes = world_.scheduler.Between(weather_.least_delay, 10 * weather_.most_delay);
+    if (!hurries_ && world_.scheduler.Now() < stream->ends_behind) {
+      // A part of the time that is left; all of it before the end, since a database may have one
+      // part.
+      const Duration left = stream->ends_behind - world_.scheduler.Now();
+      takes += part->empty() ? left : world_.scheduler.Between(Duration(0), left / 2);
+    }
     world_.scheduler.After(takes, [this, stream, part = *std::move(part)] {
       if (stream->over) return;
       const bool broken = world_.scheduler.Chance(weather_.snapshot_cut_permille) ||
@@ -377,6 +393,8 @@ void Network::TakePart(const std::shared_ptr<Stream>& stream, const SharedBytes&
   }
   if (!*whole) return SendPart(stream);
   world_.faults.Add(Fault::kSnapshotReceived);
+  if (world_.scheduler.Now() > stream->began + kLongTransfer)
+    world_.faults.Add(Fault::kTransferLong);
   // The sender may not learn of it.
   EndStream(*stream, !world_.scheduler.rng().OneIn(10));
 }
@@ -384,6 +402,8 @@ void Network::TakePart(const std::shared_ptr<Stream>& stream, const SharedBytes&
 // True once the snapshot is whole.
 Result<bool> Network::WritePart(Stream& stream, const SharedBytes& part) {
   if (stream.sink == nullptr) {
+    if (!admission_.Hears(stream.from, stream.to, stream.way))
+      return Fail(Code::kFailedPrecondition, "the sender has lost data");
     KV_TRY(auto message, raft::DecodeMessage(stream.message));
     KV_TRY(stream.sink, machines_[stream.to]->local_member().ReceiveSnapshot(std::move(message)));
     on_receiving(*machines_[stream.to]);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "server/peer/transport.h"
+#include "tests/sim/admission.h"
 #include "tests/sim/machine.h"
 #include "tests/sim/world.h"
 
@@ -59,6 +60,10 @@ class Network {
   bool RepeatsQuestion();
   // The process has ended.
   void Forget(Machine& machine);
+  // From now on no snapshot takes its time.
+  void Hurry() { hurries_ = true; }
+  // In runs that replace disks.
+  void StartDialing() { admission_.Start(); }
   // Called when a member begins to receive a snapshot.
   std::function<void(Machine&)> on_receiving = [](Machine&) {};
 
@@ -93,6 +98,9 @@ class Network {
     std::unique_ptr<mvcc::SnapshotSource> source;
     std::unique_ptr<mvcc::SnapshotSink> sink;
     SharedBytes unsent;  // of the source's last chunk
+    Admission::Way way;
+    TimePoint began{};
+    TimePoint ends_behind{};  // of one that takes its time
     bool over = false;
   };
 
@@ -106,7 +114,8 @@ class Network {
   void PostWaiting(std::size_t from, std::size_t to);
   void PostOne(std::size_t from, std::size_t to, const Posted& message);
   void EndPost(std::size_t from, std::size_t to, raft::MemberId receiver, bool broken);
-  void Deliver(std::size_t from, std::size_t to, std::uint64_t number, const SharedBytes& bytes);
+  void Deliver(std::size_t from, std::size_t to, std::uint64_t number, const SharedBytes& bytes,
+               const Admission::Way& way);
   void Refuse(std::size_t caller, std::size_t by, raft::MemberId sender);
   bool IsCut(std::size_t from, std::size_t to, bool count);
   void SendSnapshot(std::size_t from, const raft::Message& message,
@@ -129,7 +138,9 @@ class Network {
   std::map<std::pair<std::size_t, std::size_t>, Link> links_;
   std::map<std::pair<std::size_t, std::size_t>, Pipeline> pipelines_;
   std::vector<std::shared_ptr<Stream>> streams_;
+  Admission admission_;
   Weather weather_;
+  bool hurries_ = false;
 };
 
 }  // namespace kvorum::sim

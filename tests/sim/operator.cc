@@ -109,6 +109,8 @@ void Operator::Start() {
     Every(seconds(2), [this] { Defragment(); });
     Every(seconds(8), [this] { RaiseAlarm(server::AlarmType::kCorrupt, Fault::kCorruptRaised); });
   }
+  // Where a member without its data has no vote yet, removing another one could cost the quorum.
+  if (world_.has_replaced_disks) return;
   if (rng.OneIn(3)) return;  // the members stay
   maybe(seconds(10), [this] { Add(false); });
   maybe(seconds(8), [this] { Add(true); });
@@ -275,6 +277,11 @@ bool Operator::MayRefuse(Machine& machine, const Error& error) {
   const bool has_data = wal::Exists(machine.disk(), Machine::WalDir()).value_or(true);
   // A joining member finds no member to ask, or the answer it got is outdated.
   if (!has_data && machine.options().join_existing) return true;
+  if (!has_data && error.message.ends_with("has already been bootstrapped")) {
+    world_.faults.Add(Fault::kStartRefused);
+    machine.Insist();
+    return world_.has_replaced_disks;
+  }
   const bool knows = error.message.find("permanently removed") != std::string::npos;
   if (!knows || !IsOutdated(machine)) return false;
   world_.faults.Add(Fault::kRemovedRefused);

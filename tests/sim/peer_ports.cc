@@ -40,8 +40,8 @@ void PeerPorts::AskAll(std::string_view, const std::vector<std::string>& urls,
 Result<server::PeerAnswer> PeerPorts::AskOne(const std::string& url, std::string_view path) {
   const std::size_t to = MachineAt(url);
   const bool answers = to < machines_.size() && machines_[to]->up() &&
-                       network_.Reaches(number_, to) && network_.Reaches(to, number_) &&
-                       !world_.scheduler.rng().OneIn(10);
+                       !machines_[number_]->insists() && network_.Reaches(number_, to) &&
+                       network_.Reaches(to, number_) && !world_.scheduler.rng().OneIn(10);
   if (!answers) return Fail(Code::kUnavailable, url + ": no answer");
   if (path.starts_with("/kvorum/")) {
     ReplicaChecks* checks = machines_[to]->services().checks();

@@ -130,6 +130,7 @@ void Services::BreakCalls() {
     if (const auto call = each.lock(); call != nullptr)
       call->Cancel({Code::kUnavailable, "the process has ended"});
   }
+  services_.lease.access().DropPosted();  // they hold calls, and no leader answers them any more
 }
 
 }  // namespace kvorum::sim

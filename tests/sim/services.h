@@ -69,9 +69,9 @@ class Services {
   class Tee;
 
   server::RequestBatcher batcher_;
+  watch::Hub hub_;
   server::Services services_;
   server::ServiceContext& context_ = services_.context;
-  watch::Hub hub_;
   std::unique_ptr<Tee> tee_;
   server::LeaderStreams leader_streams_;
   server::Access access_;

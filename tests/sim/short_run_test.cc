@@ -33,6 +33,36 @@ TEST(ShortRun, OfAgentsAndCachesEndsWell) {
   EXPECT_GT(report.faults[Fault::kCacheAsked], 0U);
 }
 
+// A member with a spoiled record is found out and re-seeded, though its new database is on its way
+// for longer than 20 s, after which it asks again.
+TEST(ShortRun, OfSpoiledRecordsIsMendedByLongTransfers) {
+  const Options options{.seed = 2010, .members = 3, .seconds = 90, .spoils = true};
+  const Report report = RunSimulation(options);
+  EXPECT_FALSE(report.failure.has_value()) << report.tail << "\n"
+                                           << report.failure.value_or("") << "\n"
+                                           << ReplayCommand(options);
+  EXPECT_GT(report.mended, 0U);
+  EXPECT_GT(report.faults[Fault::kTransferLong], 0U);
+}
+
+// Members come back with older disks or empty ones, under their old identity.
+TEST(ShortRun, OfReplacedDisksLosesNothing) {
+  FaultCounters faults;
+  for (std::uint64_t seed = 2001; seed <= 2004; ++seed) {
+    const Options options{
+        .seed = seed, .members = MembersOf(seed), .seconds = 30, .replaced_disks = true};
+    const Report report = RunSimulation(options);
+    ASSERT_FALSE(report.failure.has_value()) << report.tail << "\n"
+                                             << report.failure.value_or("") << "\n"
+                                             << ReplayCommand(options);
+    faults.Merge(report.faults);
+  }
+  EXPECT_GT(faults[Fault::kDiskReplaced], 0U);
+  EXPECT_GT(faults[Fault::kDiskWiped], 0U);
+  EXPECT_GT(faults[Fault::kLossTold], 0U);
+  EXPECT_GT(faults[Fault::kLossMadeGood], 0U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, ShortRun, testing::Range<std::uint64_t>(2001, 2009));
 
 TEST(Scheduler, RunsInTheOrderOfTimeAndThenOfAsking) {

@@ -45,6 +45,7 @@ class Seeds : public testing::TestWithParam<std::uint64_t> {
       options.posts = asked.posts;
       options.repeated_proposals = asked.repeated_proposals;
       options.copies = asked.copies;
+      options.replaced_disks = asked.replaced_disks;
       const Report report = RunSeed(options);
       ASSERT_FALSE(report.failure.has_value())
           << report.tail << "\nseed " << options.seed << ": " << *report.failure
@@ -71,6 +72,14 @@ class Copying : public Seeds {};
 TEST_P(Copying, ConvergesAndIsFenced) { Run(GetParam() * kPerCase, {.copies = true}); }
 
 INSTANTIATE_TEST_SUITE_P(Of50, Copying, testing::Range<std::uint64_t>(40, 42));
+
+class Disks : public Seeds {};
+
+TEST_P(Disks, ReplacedByOlderOnesLoseNothing) {
+  Run(GetParam() * kPerCase, {.replaced_disks = true});
+}
+
+INSTANTIATE_TEST_SUITE_P(Of25, Disks, testing::Values(60));
 
 // A fault that never fires proves nothing. Some kinds are rare: sectors are torn only by a power
 // cut in the middle of a write.

@@ -39,6 +39,7 @@ struct Options {
   bool replica_checks = false;
   bool spoils = false;
   bool copies = false;
+  bool replaced_disks = false;
 };
 
 // One run in three has users and roles.
@@ -66,6 +67,14 @@ inline bool HasReplicaChecks(std::uint64_t seed) { return seed % 97 == 61; }
 // In another one records are spoiled, and members found out and re-seeded.
 inline bool HasSpoils(std::uint64_t seed) { return seed % 97 == 44; }
 
+// In one of five apply is lent to raft's thread, as it is in production.
+inline bool HasLentApply(std::uint64_t seed) { return seed % 5 == 3; }
+// In one of nineteen, and in half of those with spoiled records, a database is on its way for
+// longer than 20 s, after which a member that is to be re-seeded asks again.
+inline bool HasLongTransfers(std::uint64_t seed) { return seed % 19 == 11; }
+// In another one members' disks are replaced, and no member comes or goes.
+inline bool HasReplacedDisks(std::uint64_t seed) { return seed % 97 == 23; }
+
 struct World {
   explicit World(const Options& run)
       : options(run),
@@ -76,6 +85,9 @@ struct World {
         has_locks(HasLocks(run.seed)),
         has_copies((run.copies || HasCopies(run.seed)) && !has_spoils),
         has_forged_changes(HasForgedChanges(run.seed)),
+        has_replaced_disks((run.replaced_disks || HasReplacedDisks(run.seed)) && !has_spoils),
+        has_lent_apply(HasLentApply(run.seed)),
+        has_long_transfers(has_spoils ? run.seed % 2 == 0 : HasLongTransfers(run.seed)),
         has_repeated_proposals(run.repeated_proposals || HasRepeatedProposals(run.seed)),
         scheduler(run.seed),
         auth_rng(run.seed ^ 0x617574685f736565),
@@ -112,6 +124,9 @@ struct World {
   const bool has_locks;
   const bool has_copies;
   const bool has_forged_changes;
+  const bool has_replaced_disks;
+  const bool has_lent_apply;
+  const bool has_long_transfers;
   const bool has_repeated_proposals;
   Scheduler scheduler;
   // Choices of runs with auth only, so that runs without stay the same.

@@ -1,5 +1,4 @@
-// A file system that lets a test act between a folder's listing and whatever is done with what was
-// listed.
+// A file system that lets a test act between the listing of a folder and the use of that list.
 #pragma once
 
 #include <functional>

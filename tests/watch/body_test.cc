@@ -19,7 +19,7 @@ constexpr std::uint32_t kEvents = 12;
 
 class BodyTest : public testing::Test {
  protected:
-  // Events of one size, each of a revision of its own or all of one.
+  // Events of one size, each of another revision or all of one.
   std::vector<std::size_t> SizesOf(bool one_revision, Wanted wanted, const BodyLimits& limits) {
     EventBatch batch(2);
     for (std::uint32_t i = 0; i < kEvents; ++i) {

@@ -14,7 +14,7 @@
 namespace kvorum::watch {
 namespace {
 
-// The largest number that is no limit to anything here.
+// More than anything here comes to.
 constexpr std::size_t kMuch = std::size_t{1} << 20;
 
 class CatchUpTest : public WatchTest {
@@ -105,7 +105,7 @@ TEST_F(CatchUpTest, ARoundServesSoManyWatchersAndNoMore) {
 
 // ---- bytes ----
 
-// Of each of the records of revisions 12 to 101.
+// The size of each record of revisions 12 to 101.
 std::size_t RecordBytes() {
   return mvcc::Encode({.key = "a",
                        .create_revision = 2,
