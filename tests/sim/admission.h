@@ -1,4 +1,4 @@
-// Who is heard in runs that replace disks. Members dial each other and tell their incarnations, as
+// Admission in runs that replace disks. Members dial each other and tell their incarnations, as
 // server/peer does it (docs/decisions/0053-members-that-lost-data.md): a member that
 // has lost data without knowing it is not heard, and learns why. In all other runs all are heard.
 //

@@ -372,7 +372,7 @@ void Nemesis::Rot() {
   }
 }
 
-// Of a process that ends now and then behind it, so that the copy is one of an earlier life.
+// A process ends now and then behind it, so that the copy is one of an earlier life.
 void Nemesis::CopyDisk() {
   Rng& rng = world_.scheduler.rng();
   Machine& machine = *machines_[rng.Below(world_.options.members)];

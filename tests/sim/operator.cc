@@ -109,7 +109,7 @@ void Operator::Start() {
     Every(seconds(2), [this] { Defragment(); });
     Every(seconds(8), [this] { RaiseAlarm(server::AlarmType::kCorrupt, Fault::kCorruptRaised); });
   }
-  // Where a member without its data has no vote yet, removing another one could cost the quorum.
+  // A member without its data has no vote yet: removing another one could cost the quorum.
   if (world_.has_replaced_disks) return;
   if (rng.OneIn(3)) return;  // the members stay
   maybe(seconds(10), [this] { Add(false); });
