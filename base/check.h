@@ -8,9 +8,15 @@
 
 namespace kvorum {
 
-// Logs the broken invariant, flushes the log and aborts.
+// Reports the broken invariant and aborts.
 [[noreturn]] void CheckFailed(const char* file, int line, const char* condition,
                               std::string_view what);
+
+// A report of a broken invariant returns when its words are out. The log sets its own (logging.cc);
+// without a log they go to stderr.
+using CheckReport = void (*)(const char* file, int line, const char* condition,
+                             std::string_view what);
+void SetCheckReport(CheckReport report);
 
 }  // namespace kvorum
 

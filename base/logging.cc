@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/log_output.h"
 #include "base/log_queue.h"
@@ -210,4 +211,14 @@ void WriteLogBeforeExit(LogLevel level, const char* file, int line, std::string_
   WriteToStderrWithoutBlocking(text);
 }
 
+namespace {
+
+[[maybe_unused]] const bool checks_are_logged = [] {
+  SetCheckReport([](const char* file, int line, const char* condition, std::string_view what) {
+    WriteLogBeforeExit(LogLevel::kFatal, file, line, what, {{"condition", condition}});
+  });
+  return true;
+}();
+
+}  // namespace
 }  // namespace kvorum

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "rpc/server.h"
+#include "rpc/options.h"
 
 namespace kvorum::rpc {
 namespace {

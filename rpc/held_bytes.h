@@ -10,8 +10,8 @@
 #include <cstdint>
 
 #include "rpc/answer_memory.h"
+#include "rpc/options.h"
 #include "rpc/request_body.h"
-#include "rpc/server.h"
 
 namespace kvorum::rpc {
 

@@ -8,11 +8,12 @@
 
 #include "sync/state_file.h"
 #include "tools/agent_ask.h"
-#include "tools/commands.h"
+#include "tools/command_groups.h"
 #include "tools/json.h"
 #include "tools/long_run.h"
 #include "tools/running_agent.h"
 #include "tools/signal_watch.h"
+#include "tools/sync_commands.h"
 
 namespace kvorum::ctl {
 namespace {

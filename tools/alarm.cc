@@ -1,4 +1,5 @@
 #include "proto/rpc.pb.h"
+#include "tools/command_groups.h"
 #include "tools/commands.h"
 #include "tools/session.h"
 

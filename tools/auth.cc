@@ -2,6 +2,7 @@
 
 #include "base/api_errors.h"
 #include "proto/rpc.pb.h"
+#include "tools/command_groups.h"
 #include "tools/commands.h"
 #include "tools/session.h"
 

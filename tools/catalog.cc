@@ -9,11 +9,12 @@
 #include "sync/client_store.h"
 #include "tools/catalog_rows.h"
 #include "tools/catalog_watch.h"
-#include "tools/commands.h"
+#include "tools/command_groups.h"
 #include "tools/dns_service.h"
 #include "tools/key_pager.h"
 #include "tools/long_run.h"
 #include "tools/session.h"
+#include "tools/sync_commands.h"
 
 namespace kvorum::ctl {
 namespace {

@@ -1,17 +1,10 @@
-// Every command of kvorumctl, one function and file per family.
+// The commands of kvorumctl that speak to a cluster as etcdctl's do, and the whole tree of
+// commands.
 #pragma once
 
 #include "tools/command.h"
 
 namespace kvorum::ctl {
-
-// The titles under which the help lists the commands.
-inline constexpr const char* kKeyValueGroup = "Key-value commands";
-inline constexpr const char* kClusterGroup = "Cluster maintenance commands";
-inline constexpr const char* kConcurrencyGroup = "Concurrency commands";
-inline constexpr const char* kSyncGroup = "Agent commands";
-inline constexpr const char* kAuthenticationGroup = "Authentication commands";
-inline constexpr const char* kUtilityGroup = "Utility commands";
 
 Command PutCommand();
 Command GetCommand();
@@ -22,31 +15,16 @@ Command CompactionCommand();
 Command LeaseCommand();
 Command LockCommand();
 Command ElectCommand();
-Command AgentCommand();
-Command InformerCommand();
-Command MirrorCommand();
-Command CatalogCommand();
-Command SnapshotServerCommand();
 Command EndpointCommand();
 Command AlarmCommand();
 Command DefragCommand();
 Command MemberCommand();
 Command MemberReseedCommand();
 Command MoveLeaderCommand();
-Command SnapshotCommand();
 Command DowngradeCommand();
 Command AuthCommand();
 Command UserCommand();
 Command RoleCommand();
-Command MakeMirrorCommand();
-Command CheckCommand();
-Command ExportCommand();
-Command ImportCommand();
-Command DiffCommand();
-Command TreeCommand();
-Command DuCommand();
-Command DoctorCommand();
-Command TopCommand();
 Command VersionCommand();
 Command OptionsCommand();
 

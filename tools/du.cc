@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "base/human_bytes.h"
-#include "tools/commands.h"
+#include "tools/carry_commands.h"
+#include "tools/command_groups.h"
 #include "tools/display_width.h"
 #include "tools/json.h"
 #include "tools/key_groups.h"

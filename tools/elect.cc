@@ -3,6 +3,7 @@
 #include "client/election.h"
 #include "client/lease_session.h"
 #include "proto/rpc.pb.h"
+#include "tools/command_groups.h"
 #include "tools/commands.h"
 #include "tools/session.h"
 #include "tools/stop_signals.h"

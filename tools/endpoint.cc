@@ -9,6 +9,7 @@
 #include "base/duration_text.h"
 #include "client/error_text.h"
 #include "proto/rpc.pb.h"
+#include "tools/command_groups.h"
 #include "tools/commands.h"
 #include "tools/endpoint_answers.h"
 #include "tools/printer.h"

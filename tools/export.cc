@@ -6,7 +6,8 @@
 #include <unordered_map>
 
 #include "proto/rpc.pb.h"
-#include "tools/commands.h"
+#include "tools/carry_commands.h"
+#include "tools/command_groups.h"
 #include "tools/export_format.h"
 #include "tools/key_pager.h"
 #include "tools/progress_bar.h"

@@ -9,7 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "tools/commands.h"
+#include "tools/carry_commands.h"
+#include "tools/command_groups.h"
 #include "tools/export_format.h"
 #include "tools/json.h"
 #include "tools/key_import.h"

@@ -3,11 +3,12 @@
 #include <ostream>
 
 #include "base/base64.h"
-#include "tools/commands.h"
+#include "tools/command_groups.h"
 #include "tools/control.h"
 #include "tools/control_client.h"
 #include "tools/informer_run.h"
 #include "tools/long_run.h"
+#include "tools/sync_commands.h"
 
 namespace kvorum::ctl {
 namespace {

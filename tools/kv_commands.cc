@@ -6,6 +6,7 @@
 #include "base/go_number.h"
 #include "base/go_quote.h"
 #include "proto/rpc.pb.h"
+#include "tools/command_groups.h"
 #include "tools/commands.h"
 #include "tools/kv_requests.h"
 #include "tools/session.h"

@@ -1,11 +1,16 @@
 #include <ostream>
 
 #include "server/messages/version.h"
+#include "tools/carry_commands.h"
+#include "tools/command_groups.h"
 #include "tools/commands.h"
 #include "tools/completion.h"
+#include "tools/health_commands.h"
 #include "tools/help.h"
 #include "tools/man_page.h"
+#include "tools/mirror_commands.h"
 #include "tools/session.h"
+#include "tools/sync_commands.h"
 
 namespace kvorum::ctl {
 namespace {

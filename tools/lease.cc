@@ -8,6 +8,7 @@
 #include "base/go_number.h"
 #include "client/error_text.h"
 #include "proto/rpc.pb.h"
+#include "tools/command_groups.h"
 #include "tools/commands.h"
 #include "tools/session.h"
 

@@ -4,6 +4,7 @@
 #include "client/lease_session.h"
 #include "client/mutex.h"
 #include "proto/rpc.pb.h"
+#include "tools/command_groups.h"
 #include "tools/commands.h"
 #include "tools/run_program.h"
 #include "tools/session.h"

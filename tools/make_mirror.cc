@@ -8,8 +8,9 @@
 #include "base/api_errors.h"
 #include "base/key_range.h"
 #include "proto/rpc.pb.h"
-#include "tools/commands.h"
+#include "tools/command_groups.h"
 #include "tools/kv_requests.h"
+#include "tools/mirror_commands.h"
 #include "tools/session.h"
 
 namespace kvorum::ctl {

@@ -8,6 +8,7 @@
 #include "base/url.h"
 #include "base/words.h"
 #include "proto/rpc.pb.h"
+#include "tools/command_groups.h"
 #include "tools/commands.h"
 #include "tools/kv_requests.h"
 #include "tools/session.h"

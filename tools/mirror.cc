@@ -4,10 +4,11 @@
 #include <utility>
 
 #include "sync/client_store.h"
-#include "tools/commands.h"
+#include "tools/command_groups.h"
 #include "tools/exec_thread.h"
 #include "tools/json.h"
 #include "tools/long_run.h"
+#include "tools/mirror_commands.h"
 #include "tools/mirror_sync.h"
 
 namespace kvorum::ctl {

@@ -6,6 +6,7 @@
 #include "base/letter_case.h"
 #include "proto/auth.pb.h"
 #include "proto/rpc.pb.h"
+#include "tools/command_groups.h"
 #include "tools/commands.h"
 #include "tools/kv_requests.h"
 #include "tools/session.h"

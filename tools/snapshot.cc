@@ -7,7 +7,8 @@
 
 #include "base/file_system.h"
 #include "client/client.h"
-#include "tools/commands.h"
+#include "tools/carry_commands.h"
+#include "tools/command_groups.h"
 #include "tools/progress_bar.h"
 #include "tools/session.h"
 #include "tools/snapshot_download.h"

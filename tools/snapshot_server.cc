@@ -1,6 +1,7 @@
 #include "tools/snapshot_server.h"
 
-#include "tools/commands.h"
+#include "tools/command_groups.h"
+#include "tools/sync_commands.h"
 
 namespace kvorum::ctl {
 

@@ -12,7 +12,8 @@
 
 #include "base/api_errors.h"
 #include "client/error_text.h"
-#include "tools/commands.h"
+#include "tools/command_groups.h"
+#include "tools/health_commands.h"
 #include "tools/prefix_range.h"
 #include "tools/session.h"
 #include "tools/stop_signals.h"

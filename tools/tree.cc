@@ -1,6 +1,7 @@
 #include <ostream>
 
-#include "tools/commands.h"
+#include "tools/carry_commands.h"
+#include "tools/command_groups.h"
 #include "tools/json.h"
 #include "tools/key_groups.h"
 #include "tools/key_pager.h"

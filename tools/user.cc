@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "proto/rpc.pb.h"
+#include "tools/command_groups.h"
 #include "tools/commands.h"
 #include "tools/password.h"
 #include "tools/session.h"

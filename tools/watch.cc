@@ -10,6 +10,7 @@
 #include "base/go_quote.h"
 #include "client/error_text.h"
 #include "proto/rpc.pb.h"
+#include "tools/command_groups.h"
 #include "tools/commands.h"
 #include "tools/run_program.h"
 #include "tools/session.h"
