@@ -235,11 +235,6 @@ Error MessageSizeError(std::size_t size_bytes, std::size_t max_bytes) {
   return {Code::kResourceExhausted,
           fmt::format("grpc: received message larger than max ({} vs. {})", size_bytes, max_bytes)};
 }
-Error AnswerSizeError(std::size_t size_bytes, std::size_t max_bytes) {
-  return {Code::kResourceExhausted,
-          fmt::format("grpc: trying to send message larger than max ({} vs. {})", size_bytes,
-                      max_bytes)};
-}
 
 Error MessageToSendSizeError(std::size_t size_bytes, std::size_t max_bytes) {
   return {Code::kResourceExhausted,

@@ -51,8 +51,7 @@ Error MissingDecompressorError(std::string_view encoding);
 Error CompressedFlagError();
 Error PayloadFormatError(unsigned format);
 Error MessageSizeError(std::size_t size_bytes, std::size_t max_bytes);
-// For the answer of a unary method, and for a message of a stream.
-Error AnswerSizeError(std::size_t size_bytes, std::size_t max_bytes);
+// For a message of a stream; a unary method's answer has AnswerSizeError (base/answer_memory.h).
 Error MessageToSendSizeError(std::size_t size_bytes, std::size_t max_bytes);
 Error UnpackedSizeError(std::size_t max_bytes);
 Error UnexpectedEndError();

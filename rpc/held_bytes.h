@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rpc/answer_memory.h"
+#include "base/answer_memory.h"
 #include "rpc/options.h"
 #include "rpc/request_body.h"
 

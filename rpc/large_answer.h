@@ -7,9 +7,9 @@
 #include <functional>
 #include <memory>
 
+#include "base/answer_memory.h"
 #include "base/error.h"
 #include "base/shared_bytes.h"
-#include "rpc/answer_memory.h"
 
 namespace kvorum::rpc {
 

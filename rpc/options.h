@@ -7,9 +7,11 @@
 #include <string>
 #include <string_view>
 
-namespace kvorum::rpc {
-
+namespace kvorum {
 class AnswerMemory;
+}  // namespace kvorum
+
+namespace kvorum::rpc {
 
 struct Options {
   std::uint32_t loops = 1;  // I/O threads; connections are spread over them

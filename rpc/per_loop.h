@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "rpc/answer_memory.h"
+#include "base/answer_memory.h"
 #include "rpc/handshake_gate.h"
 #include "rpc/http.h"
 #include "rpc/loop.h"

@@ -3,8 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/answer_memory.h"
 #include "base/url.h"
-#include "rpc/answer_memory.h"
 #include "rpc/server.h"
 #include "rpc/tls_context.h"
 #include "sync/delta_wire.h"
@@ -157,7 +157,7 @@ class DeltaService::Impl {
   const std::string& address() const { return address_; }
 
  private:
-  rpc::AnswerMemory memory_;
+  AnswerMemory memory_;
   rpc::Server server_;
   std::string address_;
 };

@@ -8,19 +8,10 @@
 #include <vector>
 
 #include "base/shared_bytes.h"
+#include "server/messages/watch_messages.h"
 #include "watch/event_batch.h"
 
 namespace kvorum::watch {
-
-// Selects the events of its range that a watcher gets, and their form.
-struct Wanted {
-  bool no_put : 1 = false;
-  bool no_delete : 1 = false;
-  bool prev_kv : 1 = false;
-  bool fragment : 1 = false;  // revisions that exceed the message size may be split
-
-  friend bool operator==(const Wanted&, const Wanted&) = default;
-};
 
 // Whole revisions, except the parts of a split one. Slices of 4 KiB and more are shared with other
 // bodies, smaller ones are copied into a block of this body.

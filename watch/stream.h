@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "server/messages/watch_messages.h"
 #include "watch/body.h"
 #include "watch/catch_up.h"
 #include "watch/watcher.h"
@@ -31,29 +32,6 @@
 namespace kvorum::watch {
 
 class Shard;
-
-// The id for no watcher, or for all of a stream.
-inline constexpr std::int64_t kNoWatchId = -1;
-
-struct CreateRequest {
-  std::string_view key = {};  // empty: the smallest one
-  std::string_view range_end = {};
-  std::int64_t start_revision = 0;  // 0: from now on
-  std::int64_t watch_id = 0;        // 0: the stream chooses
-  bool progress_notify = false;
-  Wanted wanted = {};
-};
-
-// A WatchResponse without its events; zero fields are left out.
-struct Response {
-  std::int64_t watch_id = 0;
-  std::int64_t revision = 0;  // the header's
-  bool created = false;
-  bool canceled = false;
-  bool fragment = false;
-  std::int64_t compact_revision = 0;
-  std::string_view cancel_reason = {};
-};
 
 // Must not call the stream back.
 class StreamSink {

@@ -1,11 +1,11 @@
 #include "server/apply/applier.h"
 
+#include "base/answer_memory.h"
 #include "base/api_errors.h"
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "mvcc/bucket.h"
-#include "rpc/grpc_protocol.h"
 #include "server/apply/auth_applier.h"
 #include "server/messages/conf_state_json.h"
 #include "server/messages/entry_kinds.h"
@@ -120,7 +120,7 @@ Result<void> Applier::ApplyNormal(const raft::Entry& entry) {
   // It is written, as on every replica, at any size of the local database.
   if (outcome.is_over_quota) value = kErrNoSpace.Fail();
   // Constructed first: an assignment alone would take the memory that held_ counts for.
-  if (held_.bytes() > 0) outcome.result.held = rpc::AnswerMemory::Reservation(std::move(held_));
+  if (held_.bytes() > 0) outcome.result.held = AnswerMemory::Reservation(std::move(held_));
   outcomes_.push_back(std::move(outcome));
   return {};
 }
@@ -164,7 +164,7 @@ mvcc::AnswerRoom Applier::RoomFor(const InternalRequest& entry) {
 // was done.
 std::unexpected<Error> Applier::TooLarge(const mvcc::AnswerRoom& room) {
   held_.Release();
-  return std::unexpected(rpc::AnswerSizeError(room.taken_bytes(), room.room_bytes()));
+  return std::unexpected(AnswerSizeError(room.taken_bytes(), room.room_bytes()));
 }
 
 template <auto kWrite, class Request>

@@ -62,7 +62,7 @@ class Applier {
 
   struct Bounds {
     std::size_t answer_bytes = std::size_t{128} << 20;  // of one answer
-    rpc::AnswerMemory* answers = nullptr;               // of all answers together; null: not
+    AnswerMemory* answers = nullptr;                    // of all answers together; null: not
                                                         // counted
     std::size_t batch_bytes = std::size_t{8} << 20;     // that end a batch
   };
@@ -176,7 +176,7 @@ class Applier {
   bool is_over_quota_ = false;
   bool is_answered_later_ = false;
   std::size_t answer_bytes_ = 0;  // read for the answers
-  rpc::AnswerMemory::Reservation held_;
+  AnswerMemory::Reservation held_;
 };
 
 }  // namespace kvorum::server

@@ -6,11 +6,11 @@
 #include <variant>
 #include <vector>
 
+#include "base/answer_memory.h"
 #include "base/error.h"
 #include "lease/lease_record.h"
 #include "mvcc/txn.h"
 #include "proto/raft_types.h"
-#include "rpc/answer_memory.h"
 #include "server/messages/alarm.h"
 #include "server/messages/member.h"
 
@@ -52,7 +52,7 @@ struct LoginResult {
 struct ApplyResult {
   raft::Term term = 0;
   // For the rows of a large answer, until its connection has the answer.
-  rpc::AnswerMemory::Reservation held{};
+  AnswerMemory::Reservation held{};
   // monostate: an entry without a result.
   using Value = std::variant<std::monostate, mvcc::PutResult, mvcc::DeleteRangeResult,
                              mvcc::TxnResult, CompactionResult, AlarmResult, MembershipResult,

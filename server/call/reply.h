@@ -10,10 +10,10 @@
 #include <functional>
 #include <utility>
 
+#include "base/answer_memory.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/shared_bytes.h"
-#include "rpc/answer_memory.h"
 #include "rpc/service.h"
 #include "server/messages/kv_encode.h"
 
@@ -33,8 +33,7 @@ class Reply {
   static Reply ToFunction(Function function) { return Reply(std::move(function)); }
 
   // Call exactly one of these, once. `held` is the answer's memory until its connection has it.
-  void Send(const ResponseHeader& header, Response response,
-            rpc::AnswerMemory::Reservation held = {}) {
+  void Send(const ResponseHeader& header, Response response, AnswerMemory::Reservation held = {}) {
     if (function_ != nullptr)
       return std::exchange(function_, nullptr)(Answer{header, std::move(response)});
     if constexpr (requires { response.deleted; }) encoded_.NoteCount(response.deleted);

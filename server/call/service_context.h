@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/answer_memory.h"
 #include "base/task.h"
-#include "rpc/answer_memory.h"
 #include "rpc/service.h"
 #include "server/call/held_view.h"
 #include "server/messages/internal_request.h"
@@ -101,7 +101,7 @@ struct ServiceContext {
   LeaderStreams* leader_streams = nullptr;  // may be null: then no stream is cut
   watch::Hub* watches = nullptr;            // one shard for each I/O loop
   ServiceExecutors executors;
-  rpc::AnswerMemory* answers = nullptr;       // may be null: then answers are not counted
+  AnswerMemory* answers = nullptr;            // may be null: then answers are not counted
   ClientVersions* client_versions = nullptr;  // may be null
   const MemberPatches* patches = nullptr;     // may be null: then none is known to forbid anything
   const Quarantine* quarantine = nullptr;     // may be null: then nothing keeps this member out

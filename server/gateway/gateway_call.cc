@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/answer_memory.h"
 #include "base/api_errors.h"
-#include "rpc/answer_memory.h"
 #include "rpc/grpc_protocol.h"
 #include "rpc/http_input.h"
 #include "rpc/loop.h"
@@ -108,9 +108,9 @@ Result<std::optional<std::string>> GatewayCall::NextValue() {
 
 // So that others' answers find room, even if none of those who hold it has been cut off yet.
 bool GatewayCall::IsTooMuch() const {
-  const rpc::AnswerMemory* const memory = parts_.context->answers;
+  const AnswerMemory* const memory = parts_.context->answers;
   return memory != nullptr && memory->exhausted() &&
-         values_->held_bytes() >= rpc::AnswerMemory::kStepBytes;
+         values_->held_bytes() >= AnswerMemory::kStepBytes;
 }
 
 void GatewayCall::CountHeld(std::size_t message_bytes) const {

@@ -33,7 +33,7 @@ void UnaryCall::Run() {
   OnStart();
   if (message->size() > parts().max_message_bytes)
     return Refuse(rpc::MessageSizeError(message->size(), parts().max_message_bytes));
-  if (message->size() >= rpc::AnswerMemory::kStepBytes) CountHeld(message->size());
+  if (message->size() >= AnswerMemory::kStepBytes) CountHeld(message->size());
   method().unary(context(), *std::move(message), rpc::UnaryReply(Self()));
 }
 
@@ -57,9 +57,9 @@ void UnaryCall::CompleteLarge(rpc::LargeAnswer answer) {
 }
 
 bool UnaryCall::Reserve(std::size_t bytes) {
-  rpc::AnswerMemory* const memory = parts().context->answers;
+  AnswerMemory* const memory = parts().context->answers;
   if (memory == nullptr) return true;
-  if (held_.bytes() == 0) held_ = rpc::AnswerMemory::Reservation(memory);
+  if (held_.bytes() == 0) held_ = AnswerMemory::Reservation(memory);
   if (held_.Grow(bytes)) return true;
   Refuse(kErrAnswersFull.ToError());
   return false;
@@ -86,7 +86,7 @@ void UnaryCall::Convert() {
   CountSent(size_bytes);
   // Base64 takes four thirds; the names of fields take more where values are short.
   const std::size_t json_bytes = 2 * size_bytes;
-  if (size_bytes >= rpc::AnswerMemory::kStepBytes && !Reserve(json_bytes)) return;
+  if (size_bytes >= AnswerMemory::kStepBytes && !Reserve(json_bytes)) return;
   const auto convert = [shape = route().response](const ByteChain& message) {
     return message.size() == 1 ? JsonAnswer(*shape, message.front().view())
                                : JsonAnswer(*shape, Join(message));

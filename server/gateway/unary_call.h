@@ -1,7 +1,7 @@
 // A unary call of the gateway: one JSON object each way.
 //
 // The handler may answer from any thread. The memory of a large answer, as its message and as JSON,
-// is reserved (rpc/answer_memory.h); one for which there is none is refused as over gRPC. JSON of
+// is reserved (base/answer_memory.h); one for which there is none is refused as over gRPC. JSON of
 // more than 1 MiB is written by the readers' executor, so that no other connection waits for it.
 #pragma once
 
@@ -47,7 +47,7 @@ class UnaryCall final : public GatewayCall, public rpc::UnarySink {
 
   bool answered_ = false;
   rpc::LargeAnswer answer_;  // as far as it is made
-  rpc::AnswerMemory::Reservation held_;
+  AnswerMemory::Reservation held_;
 };
 
 }  // namespace kvorum::server::gateway

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "server/messages/kv_encode.h"
-#include "watch/stream.h"
+#include "server/messages/watch_messages.h"
 
 namespace kvorum::server {
 

@@ -1,6 +1,6 @@
 // The metrics that etcd has no name for.
+#include "base/answer_memory.h"
 #include "mvcc/store.h"
-#include "rpc/answer_memory.h"
 #include "server/call/member_patches.h"
 #include "server/call/quarantine.h"
 #include "server/integrity/integrity.h"

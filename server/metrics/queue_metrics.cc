@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/answer_memory.h"
 #include "base/log_queue.h"
 #include "mvcc/backend.h"
 #include "mvcc/store.h"
 #include "raft/config.h"
 #include "raft/write_queue.h"
-#include "rpc/answer_memory.h"
 #include "server/call/apply_gap.h"
 #include "server/metrics/sources.h"
 #include "server/peer/peer_requests.h"

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "base/answer_memory.h"
 #include "base/error.h"
 #include "base/executor.h"
-#include "rpc/answer_memory.h"
 #include "rpc/health.h"
 #include "rpc/server.h"
 #include "rpc/service.h"
@@ -40,7 +40,7 @@ class ClientServer {
   void Shutdown();
 
   rpc::Server& server() { return *server_; }
-  rpc::AnswerMemory& answers() { return answers_; }
+  AnswerMemory& answers() { return answers_; }
   // All methods that are served, and their counters.
   const std::vector<rpc::MethodInfo>& methods() const { return methods_; }
   const CallCounters& counters() const { return *counters_; }
@@ -58,7 +58,7 @@ class ClientServer {
 
   const Options& options_;
   ThreadExecutor tls_files_{"tls-files"};  // outlives the connections
-  rpc::AnswerMemory answers_;              // outlives the calls
+  AnswerMemory answers_;                   // outlives the calls
   rpc::Health health_;
   std::vector<rpc::MethodInfo> methods_;
   std::unique_ptr<CallCounters> counters_;

@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/answer_memory.h"
 #include "base/logging.h"
 #include "base/rng.h"
 #include "base/url.h"
-#include "rpc/answer_memory.h"
 #include "server/gateway/gateway.h"
 #include "server/process/compaction_retention.h"
 #include "server/process/feature_gates.h"
@@ -65,7 +65,7 @@ rpc::PortUse PortUseOf(const Options& options) {
   return options.socket_reuse_port ? rpc::PortUse::kShared : rpc::PortUse::kAlone;
 }
 
-rpc::Options ClientServerOptions(const Options& options, rpc::AnswerMemory& answers) {
+rpc::Options ClientServerOptions(const Options& options, AnswerMemory& answers) {
   rpc::Options made;
   made.answers = &answers;
   made.loops = ChooseIoThreads(options.io_threads);

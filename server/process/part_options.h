@@ -25,7 +25,7 @@ std::size_t AnswerMemoryBytes(const Options& options);
 // The size of a request's message, as gRPC has it and as the gateway makes it from JSON.
 std::uint32_t MaxMessageBytes(const Options& options);
 rpc::PortUse PortUseOf(const Options& options);
-rpc::Options ClientServerOptions(const Options& options, rpc::AnswerMemory& answers);
+rpc::Options ClientServerOptions(const Options& options, AnswerMemory& answers);
 LocalMemberOptions MakeLocalMemberOptions(const Options& options,
                                           const datadir::DataDirectory& directory);
 // The address that connections to members come from, by the feature gate SetMemberLocalAddr: the

@@ -53,7 +53,7 @@ void AnswerPieces::MakeNext(Taker taker) {
 void AnswerPieces::Make(Taker taker) {
   KV_FAILPOINT("beforeAnswerPiece");
   const AnswerLimits& limits = context_.limits.answers;
-  rpc::AnswerPiece made{.bytes = {}, .held = rpc::AnswerMemory::Reservation(context_.answers)};
+  rpc::AnswerPiece made{.bytes = {}, .held = AnswerMemory::Reservation(context_.answers)};
   if (!made.held.Grow(limits.piece_bytes)) {
     const TimePoint now = context_.executors.readers->clock().Now();
     if (!waits_until_) waits_until_ = now + limits.piece_wait;

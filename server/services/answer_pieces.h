@@ -44,7 +44,7 @@ class AnswerPieces final : public rpc::AnswerRest,
   // The readers', while a piece is made.
   std::vector<PlannedAnswer::Part> parts_;
   std::size_t next_part_ = 0;
-  rpc::AnswerMemory::Reservation held_;  // for the parts kept
+  AnswerMemory::Reservation held_;  // for the parts kept
   std::optional<TimePoint> waits_until_;
 };
 

@@ -25,7 +25,7 @@ namespace {
 // The most that may be read on an I/O loop: next to nothing while answers fill their memory.
 std::size_t LoopBytes(const ServiceContext& context) {
   const bool is_full = context.answers != nullptr && context.answers->full();
-  return is_full ? rpc::AnswerMemory::kStepBytes : context.limits.answers.loop_bytes;
+  return is_full ? AnswerMemory::kStepBytes : context.limits.answers.loop_bytes;
 }
 
 // Reads on an I/O loop, if the read is small. Returns true if the answer was given.

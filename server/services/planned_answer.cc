@@ -57,7 +57,7 @@ class PlannedAnswer::Rows final : public mvcc::RowSink {
     body_.bytes += framed;
     answer_.row_bytes_ += framed;
     if (answer_.is_too_large())
-      return std::unexpected(rpc::AnswerSizeError(answer_.row_bytes_, answer_.limits_.max_bytes));
+      return std::unexpected(AnswerSizeError(answer_.row_bytes_, answer_.limits_.max_bytes));
     if (left_ == nullptr && answer_.Keep(framed, must_keep_)) {
       AppendRow(BlockFor(framed), row);
       ++rows_;
@@ -88,7 +88,7 @@ class PlannedAnswer::Rows final : public mvcc::RowSink {
   Body& body_;
   mvcc::RangeRequest request_;
   const bool must_keep_;
-  std::vector<rpc::AnswerMemory::Reservation> sorting_;  // the blocks of the sort
+  std::vector<AnswerMemory::Reservation> sorting_;  // the blocks of the sort
   std::string* block_ = nullptr;
   RowsLeft* left_ = nullptr;
   std::int64_t rows_ = 0;  // that were kept

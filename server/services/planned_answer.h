@@ -49,7 +49,7 @@ class PlannedAnswer {
   using Part = std::variant<std::string, RowsLeft>;
 
   // `memory` may be null: then it is not counted.
-  PlannedAnswer(const AnswerLimits& limits, rpc::AnswerMemory* memory)
+  PlannedAnswer(const AnswerLimits& limits, AnswerMemory* memory)
       : limits_(limits), memory_(memory), held_(memory), rest_held_(memory) {}
 
   // Call one of these, once.
@@ -70,7 +70,7 @@ class PlannedAnswer {
   // The rows of each range of a txn, of the first few hundred.
   std::vector<std::int64_t> TakeRangeRows() { return std::move(range_rows_); }
   std::vector<Part> TakeRest() { return std::move(rest_); }
-  rpc::AnswerMemory::Reservation TakeRestReservation() { return std::move(rest_held_); }
+  AnswerMemory::Reservation TakeRestReservation() { return std::move(rest_held_); }
 
  private:
   class Rows;
@@ -88,9 +88,9 @@ class PlannedAnswer {
   void Add(Body body);
 
   const AnswerLimits& limits_;
-  rpc::AnswerMemory* const memory_;
-  rpc::AnswerMemory::Reservation held_;
-  rpc::AnswerMemory::Reservation rest_held_;  // for bytes kept after rows that are not
+  AnswerMemory* const memory_;
+  AnswerMemory::Reservation held_;
+  AnswerMemory::Reservation rest_held_;  // for bytes kept after rows that are not
   bool rest_begun_ = false;
   std::size_t kept_bytes_ = 0;
   std::size_t row_bytes_ = 0;

@@ -15,7 +15,7 @@
 #include "server/messages/kv_decode.h"
 #include "server/messages/lease_messages.h"
 #include "server/messages/watch_codec.h"
-#include "watch/stream.h"
+#include "server/messages/watch_messages.h"
 
 namespace kvorum::server::tracing {
 namespace {

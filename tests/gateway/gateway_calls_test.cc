@@ -134,7 +134,7 @@ TEST_F(GatewayTest, AClientThatLeavesWaitsForNoLock) {
 }
 
 TEST_F(GatewayTest, AnAnswerWithoutMemoryIsRefused) {
-  rpc::AnswerMemory memory(100 * 1024);
+  AnswerMemory memory(100 * 1024);
   served_.context().answers = &memory;
   const std::string value(1'200, 'A');
   for (int i = 0; i < 100; ++i) {

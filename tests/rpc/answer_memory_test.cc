@@ -1,5 +1,5 @@
 // One bound for the answers of all connections: accounting, refusals and cuts.
-#include "rpc/answer_memory.h"
+#include "base/answer_memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

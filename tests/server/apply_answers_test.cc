@@ -58,7 +58,7 @@ TEST_F(ApplierTest, AnAnswerPastItsBoundIsAnErrorOfAWriteThatWasDone) {
 
 TEST_F(ApplierTest, LargeAnswersReserveTheirMemoryUntilTheyAreGivenOn) {
   constexpr std::size_t kMiB = 1 << 20;
-  rpc::AnswerMemory memory(8 * kMiB);
+  AnswerMemory memory(8 * kMiB);
   SetBounds({.answers = &memory});
   ASSERT_EQ(Outcome(RequestKind::kPut, PutBody("k", std::string(kMiB, 'v'))), "ok");
   const raft::Entry first = Entry(RequestKind::kTxn, kTxnThatReads);

@@ -246,13 +246,13 @@ class FullMemoryTest : public LargeAnswersTest {
   FullMemoryTest() { served_.context().answers = &memory_; }
   ~FullMemoryTest() override { EXPECT_EQ(memory_.used_bytes(), 0); }
 
-  rpc::AnswerMemory memory_{kLimitBytes};
+  AnswerMemory memory_{kLimitBytes};
 };
 
 TEST_F(FullMemoryTest, APieceWaitsForRoom) {
   const std::string request = RangeBody({.key = kAllKeys, .range_end = kAllKeys});
   const auto answer = Ask(kRangePath, request);
-  rpc::AnswerMemory::Reservation others(&memory_);
+  AnswerMemory::Reservation others(&memory_);
   ASSERT_TRUE(others.Grow(kLimitBytes));
   std::vector<Result<rpc::AnswerPiece>> made;
   answer->rest->MakeNext([&](Result<rpc::AnswerPiece> piece) { made.push_back(std::move(piece)); });
@@ -267,7 +267,7 @@ TEST_F(FullMemoryTest, APieceWaitsForRoom) {
 
 TEST_F(FullMemoryTest, WhoWaitsTooLongForRoomIsRefused) {
   const auto answer = Ask(kRangePath, RangeBody({.key = kAllKeys, .range_end = kAllKeys}));
-  rpc::AnswerMemory::Reservation others(&memory_);
+  AnswerMemory::Reservation others(&memory_);
   ASSERT_TRUE(others.Grow(kLimitBytes));
   const auto next = Take(*answer);
   ASSERT_FALSE(next.has_value());
@@ -282,7 +282,7 @@ TEST_F(FullMemoryTest, WhatMustBeSortedFitsOrIsRefused) {
       RangeBody({.key = kAllKeys, .range_end = kAllKeys, .sort_order = 1, .sort_target = 3});
   const auto refused = Ask(kRangePath, sorted);
   EXPECT_EQ(*refused->outcome, kErrAnswersFull);
-  rpc::AnswerMemory roomy(1 << 20);
+  AnswerMemory roomy(1 << 20);
   served_.context().answers = &roomy;
   {
     const auto answer = Ask(kRangePath, sorted);
@@ -295,7 +295,7 @@ TEST_F(FullMemoryTest, WhatMustBeSortedFitsOrIsRefused) {
 }
 
 TEST_F(FullMemoryTest, SmallReadsAreServedWhateverOthersHold) {
-  rpc::AnswerMemory full(0);
+  AnswerMemory full(0);
   served_.context().answers = &full;
   const auto one = served_.Send(kRangePath, RangeBody({.key = "k100", .serializable = true}));
   EXPECT_EQ(one->times, 1);

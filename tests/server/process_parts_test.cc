@@ -78,7 +78,7 @@ TEST(PartOptionsTest, FlagsOfZeroLeaveTheBackendsOwnDefaults) {
 }
 
 TEST(PartOptionsTest, TheFrontTakesMessagesBeyondTheLargestEntry) {
-  rpc::AnswerMemory answers(1 << 20);
+  AnswerMemory answers(1 << 20);
   const Options options = OptionsOf({"--max-request-bytes=1000000"});
   EXPECT_EQ(ClientServerOptions(options, answers).max_receive_message_bytes, 1'000'000U + 524'288U);
   EXPECT_EQ(LimitsOf(options).max_request_bytes, 1'000'000U);

@@ -1,14 +1,20 @@
-#include "rpc/answer_memory.h"
+#include "base/answer_memory.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rpc/loop.h"
+namespace kvorum {
 
-namespace kvorum::rpc {
+Error AnswerSizeError(std::size_t size_bytes, std::size_t max_bytes) {
+  return {Code::kResourceExhausted,
+          fmt::format("grpc: trying to send message larger than max ({} vs. {})", size_bytes,
+                      max_bytes)};
+}
 
 // A connection, as seen by the others.
 struct AnswerMemory::Entry {
-  Loop* loop = nullptr;
+  Executor* loop = nullptr;
   Share* share = nullptr;  // the loop's; null once the connection has gone
   std::atomic<std::size_t> held_bytes{0};
   std::atomic<TimePoint> taken_at;  // when its client last read something
@@ -84,11 +90,11 @@ void AnswerMemory::MakeRoom(std::size_t bytes) {
     largest->cut = true;
     staying -= std::min(staying, largest_bytes);
     cuts_.fetch_add(1, std::memory_order_relaxed);
-    Loop& loop = *largest->loop;
+    Executor& loop = *largest->loop;
     loop.Post([entry = std::move(largest), largest_bytes] {
       if (entry->share != nullptr) entry->share->holder_.OnCut(largest_bytes);
     });
   }
 }
 
-}  // namespace kvorum::rpc
+}  // namespace kvorum

@@ -22,10 +22,13 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/task.h"
 
-namespace kvorum::rpc {
+namespace kvorum {
 
-class Loop;
+// The error of a unary answer that is larger than gRPC may carry.
+Error AnswerSizeError(std::size_t size_bytes, std::size_t max_bytes);
 
 class AnswerMemory {
  public:
@@ -53,7 +56,7 @@ class AnswerMemory {
   // The part that one connection holds.
   class Share {
    public:
-    Share(AnswerMemory& memory, Loop& loop, Holder& holder)
+    Share(AnswerMemory& memory, Executor& loop, Holder& holder)
         : memory_(memory), loop_(loop), holder_(holder) {}
     ~Share();
     Share(const Share&) = delete;
@@ -70,7 +73,7 @@ class AnswerMemory {
     void Move(std::size_t steps);
 
     AnswerMemory& memory_;
-    Loop& loop_;
+    Executor& loop_;
     Holder& holder_;
     std::size_t steps_ = 0;
     std::shared_ptr<Entry> entry_;  // from the first step on
@@ -133,4 +136,4 @@ class AnswerMemory {
   std::vector<std::shared_ptr<Entry>> entries_;
 };
 
-}  // namespace kvorum::rpc
+}  // namespace kvorum
