@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/api_errors.h"
-#include "base/duration_text.h"
+#include "base/text/duration_text.h"
 
 namespace kvorum::auth {
 namespace {

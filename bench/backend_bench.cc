@@ -10,8 +10,8 @@
 
 #include "base/check.h"
 #include "base/rng.h"
-#include "mvcc/backend.h"
-#include "mvcc/write_buffer.h"
+#include "mvcc/lmdb/backend.h"
+#include "mvcc/lmdb/write_buffer.h"
 
 namespace kvorum::mvcc {
 namespace {

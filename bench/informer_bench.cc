@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/executor.h"
-#include "sync/informer.h"
+#include "sync/informer/informer.h"
 #include "tests/sync/generated_store.h"
 
 namespace kvorum::sync {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "mvcc/key_index.h"
-#include "mvcc/key_index_builder.h"
+#include "mvcc/index/key_index.h"
+#include "mvcc/index/key_index_builder.h"
 
 namespace kvorum::mvcc {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "server/messages/kv_decode.h"
-#include "server/messages/kv_encode.h"
-#include "server/messages/tables.h"
+#include "api/kv_decode.h"
+#include "api/kv_encode.h"
+#include "api/tables.h"
 
 namespace kvorum::server {
 namespace {

@@ -11,10 +11,10 @@
 #include <string>
 #include <utility>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "base/rng.h"
-#include "mvcc/restore.h"
-#include "mvcc/store.h"
+#include "mvcc/store/restore.h"
+#include "mvcc/store/store.h"
 
 namespace kvorum::mvcc {
 namespace {

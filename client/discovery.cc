@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "base/srv_records.h"
+#include "base/net/srv_records.h"
 
 namespace kvorum::client {
 

@@ -180,6 +180,20 @@ function(kvorum_library name)
   kvorum_reuse_headers(kvorum_${name} kvorum_standard_headers)
 endfunction()
 
+# kvorum_rooms(<folder> ROOM...): the rooms of a large folder, each the library kvorum_<folder>_<room> of a folder below,
+# and kvorum_<folder>, all of them together. KVORUM_ROOMS_OF_<folder> lists the libraries.
+function(kvorum_rooms name)
+  set(libraries)
+  foreach(room IN LISTS ARGN)
+    add_subdirectory(${room})
+    list(APPEND libraries kvorum_${name}_${room})
+  endforeach()
+  add_library(kvorum_${name} INTERFACE)
+  target_include_directories(kvorum_${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+  target_link_libraries(kvorum_${name} INTERFACE ${libraries})
+  set(KVORUM_ROOMS_OF_${name} ${libraries} CACHE INTERNAL "The libraries of ${name}")
+endfunction()
+
 # kvorum_binary(<name> SOURCES ... LINK ...): a program in build/<preset>/bin.
 function(kvorum_binary name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})

@@ -6,19 +6,19 @@
 #include <optional>
 #include <utility>
 
-#include "base/logging.h"
+#include "api/entries/conf_state_json.h"
+#include "api/member.h"
+#include "api/version.h"
+#include "base/log/logging.h"
 #include "bbolt/reader.h"
 #include "datadir/content_check.h"
 #include "datadir/layout.h"
 #include "datadir/log_summary.h"
 #include "datadir/snapshot_files.h"
-#include "mvcc/bucket.h"
-#include "mvcc/etcd_import.h"
-#include "mvcc/snapshot_content.h"
-#include "mvcc/store.h"
-#include "server/messages/conf_state_json.h"
-#include "server/messages/member.h"
-#include "server/messages/version.h"
+#include "mvcc/records/bucket.h"
+#include "mvcc/store/store.h"
+#include "mvcc/transfer/etcd_import.h"
+#include "mvcc/transfer/snapshot_content.h"
 
 namespace kvorum::datadir {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/file_system.h"
 #include "datadir/progress.h"
-#include "mvcc/snapshot_stream.h"
+#include "mvcc/transfer/snapshot_stream.h"
 #include "proto/raft_types.h"
 
 namespace kvorum::datadir {

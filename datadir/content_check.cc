@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/alarm.h"
+#include "api/downgrade.h"
+#include "api/entries/conf_state_json.h"
+#include "api/member.h"
+#include "api/member_id.h"
+#include "api/version_number.h"
 #include "auth/auth_content.h"
 #include "base/check.h"
 #include "lease/lease_record.h"
-#include "server/messages/alarm.h"
-#include "server/messages/conf_state_json.h"
-#include "server/messages/downgrade.h"
-#include "server/messages/member.h"
-#include "server/messages/member_id.h"
-#include "server/messages/version_number.h"
 
 namespace kvorum::datadir {
 namespace {

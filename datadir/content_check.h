@@ -14,8 +14,8 @@
 
 #include "auth/auth_record.h"
 #include "base/error.h"
-#include "mvcc/bucket.h"
-#include "mvcc/record_check.h"
+#include "mvcc/records/bucket.h"
+#include "mvcc/transfer/record_check.h"
 
 namespace kvorum::datadir {
 

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "datadir/layout.h"
 
 namespace kvorum::datadir {

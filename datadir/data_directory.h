@@ -2,9 +2,9 @@
 //
 //   <data-dir>/member/format          the layout's version, written once
 //   <data-dir>/member/lock            held by the process that uses it
-//   <data-dir>/member/incarnation     which directory it is (server/replica/incarnations.h)
-//   <data-dir>/member/wal/*.wal       the log (or --wal-dir)
-//   <data-dir>/member/snap/*.snap     snapshots of the log's position
+//   <data-dir>/member/incarnation     which directory it is
+//   (server/replica/recovery/incarnations.h) <data-dir>/member/wal/*.wal       the log (or
+//   --wal-dir) <data-dir>/member/snap/*.snap     snapshots of the log's position
 //   <data-dir>/member/snap/db         the backend
 //   <data-dir>/restore.part           a restore under way (datadir/restore.h)
 //

@@ -9,17 +9,17 @@
 #include <cstring>
 #include <utility>
 
+#include "api/storage_version.h"
 #include "base/file_system.h"
 #include "bbolt/reader.h"
 #include "datadir/acting_as_owner.h"
 #include "datadir/layout.h"
 #include "datadir/wait_for_lock.h"
-#include "mvcc/backend.h"
-#include "mvcc/bucket.h"
-#include "mvcc/etcd_content.h"
-#include "mvcc/long_key.h"
-#include "mvcc/revision.h"
-#include "server/messages/storage_version.h"
+#include "mvcc/lmdb/backend.h"
+#include "mvcc/lmdb/long_key.h"
+#include "mvcc/records/bucket.h"
+#include "mvcc/records/revision.h"
+#include "mvcc/transfer/etcd_content.h"
 
 namespace kvorum::datadir {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "mvcc/write_batch.h"
+#include "mvcc/lmdb/write_batch.h"
 
 namespace kvorum::datadir {
 

@@ -9,12 +9,12 @@
 
 #include "base/api_errors.h"
 #include "base/crc32c.h"
-#include "base/go_quote.h"
-#include "mvcc/bucket.h"
-#include "mvcc/key_index.h"
-#include "mvcc/key_index_builder.h"
-#include "mvcc/key_value.h"
-#include "mvcc/revision.h"
+#include "base/text/go_quote.h"
+#include "mvcc/index/key_index.h"
+#include "mvcc/index/key_index_builder.h"
+#include "mvcc/records/bucket.h"
+#include "mvcc/records/key_value.h"
+#include "mvcc/records/revision.h"
 
 namespace kvorum::datadir {
 namespace {

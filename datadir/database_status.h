@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "datadir/database_file.h"
-#include "mvcc/hash.h"
+#include "mvcc/store/hash.h"
 
 namespace kvorum::datadir {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/member_id.h"
 #include "base/shared_bytes.h"
-#include "server/messages/member_id.h"
 
 namespace kvorum::datadir {
 

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "api/member.h"
 #include "base/error.h"
-#include "base/resolved_url.h"
+#include "base/net/resolved_url.h"
 #include "raft/bootstrap.h"
-#include "server/messages/member.h"
 
 namespace kvorum::datadir {
 

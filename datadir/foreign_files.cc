@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "datadir/data_directory.h"
 #include "wal/segment_name.h"
 

@@ -8,8 +8,8 @@
 
 #include "bbolt/format.h"
 #include "bbolt/meta.h"
-#include "mvcc/backend_lmdb_pages.h"
-#include "mvcc/index_file.h"
+#include "mvcc/index/index_file.h"
+#include "mvcc/lmdb/backend_lmdb_pages.h"
 
 namespace kvorum::datadir {
 namespace {

@@ -42,7 +42,7 @@ struct Layout {
   std::string database;     // file
   std::string format;       // file
   std::string lock;         // file
-  std::string incarnation;  // file, of server/replica/incarnations.h
+  std::string incarnation;  // file, of server/replica/recovery/incarnations.h
 
   std::string Adopted() const { return database + ".adopt"; }
   std::string Released() const { return database + ".release"; }

@@ -5,8 +5,8 @@
 #include <map>
 #include <string_view>
 
+#include "api/entries/internal_request.h"
 #include "proto/wire.h"
-#include "server/messages/internal_request.h"
 #include "wal/log_scan.h"
 
 namespace kvorum::datadir {

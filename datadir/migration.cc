@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/go_quote.h"
+#include "api/storage_version.h"
+#include "base/text/go_quote.h"
 #include "proto/wire.h"
-#include "server/messages/storage_version.h"
 #include "wal/wal.h"
 
 namespace kvorum::datadir {

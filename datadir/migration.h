@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "api/version_number.h"
 #include "base/error.h"
 #include "base/file_system.h"
-#include "mvcc/etcd_import.h"
-#include "server/messages/version_number.h"
+#include "mvcc/transfer/etcd_import.h"
 
 namespace kvorum::datadir {
 

@@ -6,18 +6,18 @@
 #include <utility>
 #include <vector>
 
+#include "api/entries/conf_state_json.h"
+#include "api/entries/v2_membership.h"
+#include "api/member.h"
+#include "api/member_id.h"
+#include "api/storage_version.h"
 #include "bbolt/reader.h"
 #include "datadir/layout.h"
 #include "datadir/log_summary.h"
 #include "datadir/snapshot_files.h"
-#include "mvcc/etcd_image.h"
-#include "mvcc/etcd_import.h"
-#include "mvcc/store.h"
-#include "server/messages/conf_state_json.h"
-#include "server/messages/member.h"
-#include "server/messages/member_id.h"
-#include "server/messages/storage_version.h"
-#include "server/messages/v2_membership.h"
+#include "mvcc/store/store.h"
+#include "mvcc/transfer/etcd_image.h"
+#include "mvcc/transfer/etcd_import.h"
 #include "wal/wal.h"
 
 namespace kvorum::datadir {

@@ -5,19 +5,19 @@
 #include <optional>
 #include <utility>
 
-#include "base/url.h"
+#include "api/entries/conf_state_json.h"
+#include "api/member_id.h"
+#include "api/version.h"
+#include "base/net/url.h"
 #include "bbolt/reader.h"
 #include "datadir/content_check.h"
 #include "datadir/data_directory.h"
 #include "datadir/first_members.h"
 #include "datadir/snapshot_files.h"
-#include "mvcc/bucket.h"
-#include "mvcc/etcd_import.h"
-#include "mvcc/snapshot_content.h"
-#include "mvcc/write_batch.h"
-#include "server/messages/conf_state_json.h"
-#include "server/messages/member_id.h"
-#include "server/messages/version.h"
+#include "mvcc/lmdb/write_batch.h"
+#include "mvcc/records/bucket.h"
+#include "mvcc/transfer/etcd_import.h"
+#include "mvcc/transfer/snapshot_content.h"
 #include "wal/wal.h"
 
 namespace kvorum::datadir {

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "api/member.h"
 #include "base/error.h"
 #include "base/file_system.h"
-#include "base/resolved_url.h"
-#include "mvcc/snapshot_stream.h"
-#include "server/messages/member.h"
+#include "base/net/resolved_url.h"
+#include "mvcc/transfer/snapshot_stream.h"
 
 namespace kvorum::bbolt {
 class Reader;

@@ -10,11 +10,11 @@
 #include <string_view>
 
 #include "base/crc32c.h"
-#include "base/human_bytes.h"
+#include "base/text/human_bytes.h"
 #include "bbolt/file_writer.h"
 #include "bbolt/reader.h"
 #include "datadir/layout.h"
-#include "mvcc/bucket.h"
+#include "mvcc/records/bucket.h"
 
 namespace kvorum::datadir {
 namespace {

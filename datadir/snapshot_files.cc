@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/crc32c.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "proto/raft_tables.h"
 
 namespace kvorum::datadir {

@@ -11,10 +11,10 @@
 #include "datadir/snapshot_files.h"
 #include "datadir/wait_for_lock.h"
 #include "datadir/watched_database.h"
-#include "mvcc/bucket.h"
-#include "mvcc/index_file.h"
-#include "mvcc/index_file_reader.h"
-#include "mvcc/write_batch.h"
+#include "mvcc/index/index_file.h"
+#include "mvcc/index/index_file_reader.h"
+#include "mvcc/lmdb/write_batch.h"
+#include "mvcc/records/bucket.h"
 
 namespace kvorum::datadir {
 namespace {

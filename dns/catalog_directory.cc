@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/letter_case.h"
-#include "sync/catalog.h"
-#include "sync/informer.h"
+#include "sync/agent/catalog.h"
+#include "sync/informer/informer.h"
 
 namespace kvorum::dns {
 namespace {

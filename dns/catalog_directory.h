@@ -1,5 +1,5 @@
-// The directory that an informer keeps: all services of a catalog (sync/catalog.h), found by their
-// names in lower case.
+// The directory that an informer keeps: all services of a catalog (sync/agent/catalog.h), found by
+// their names in lower case.
 //
 // Thread-safe. Store and executor outlive it. While the store cannot be reached it answers as it
 // last was. Memory: an object for each instance, with its key and where it is, without its outputs.
@@ -11,8 +11,8 @@
 
 #include "base/task.h"
 #include "dns/directory.h"
-#include "sync/metrics.h"
-#include "sync/store.h"
+#include "sync/kernel/metrics.h"
+#include "sync/store/store.h"
 
 namespace kvorum::dns {
 

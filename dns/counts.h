@@ -1,4 +1,4 @@
-// Counts what a DNS server is asked and what it says, as metrics of sync/metrics.h.
+// Counts what a DNS server is asked and what it says, as metrics of sync/kernel/metrics.h.
 //
 // For one thread at a time. Cost: an array's place and an atomic add, and a cell of the metrics for
 // each combination that has come.
@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "dns/message.h"
-#include "sync/metrics.h"
+#include "sync/kernel/metrics.h"
 
 namespace kvorum::dns {
 

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "dns/directory.h"
-#include "sync/metrics.h"
+#include "sync/kernel/metrics.h"
 
 namespace kvorum::dns {
 

@@ -5,7 +5,7 @@
 //
 // For instance `example-control-plane 127.0.0.1:2379 127.0.0.1:18000 dp=/dp/`. Other people's
 // clients of the delta discovery protocol can subscribe, and data_plane.cc.
-#include "sync/control_plane.h"
+#include "sync/delta/control_plane.h"
 
 #include <pthread.h>
 
@@ -16,11 +16,11 @@
 
 #include "base/executor.h"
 #include "client/client.h"
-#include "sync/bus.h"
-#include "sync/client_store.h"
-#include "sync/delta_service.h"
-#include "sync/metrics.h"
-#include "sync/source_types.h"
+#include "sync/delta/delta_service.h"
+#include "sync/informer/source_types.h"
+#include "sync/kernel/bus.h"
+#include "sync/kernel/metrics.h"
+#include "sync/store/client_store.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "base/executor.h"
-#include "sync/delta_client.h"
+#include "sync/delta/delta_client.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/commands.h"
+#include "tools/ctl/commands.h"
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);

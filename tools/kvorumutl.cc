@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/utl_commands.h"
+#include "tools/utl/utl_commands.h"
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);

@@ -68,12 +68,12 @@
 //   batches are gone with it, whole or not.
 // - But if it is known from elsewhere that an entry there was durable, since it has been applied
 //   (Options::durable_index), the log is refused there too, and not changed.
-// The owner keeps a group to one batch (server/replica/log_writer.h syncs before it writes a second
-// one), so that this is never more than the last write. After Writer::Close, which puts a last seal
-// after the sync, the last group holds nothing that could be lost. A valid record of a torn batch
-// is kept: it is what a shorter batch would have left. The hard state is last in its batch, so its
-// commit index never points past the entries that are kept; its term may then be below that of the
-// last entry, and the reader raises it.
+// The owner keeps a group to one batch (server/replica/drive/log_writer.h syncs before it writes a
+// second one), so that this is never more than the last write. After Writer::Close, which puts a
+// last seal after the sync, the last group holds nothing that could be lost. A valid record of a
+// torn batch is kept: it is what a shorter batch would have left. The hard state is last in its
+// batch, so its commit index never points past the entries that are kept; its term may then be
+// below that of the last entry, and the reader raises it.
 //
 // A segment that etcd wrote has no seals. In the last one etcd's own rule decides: a bad frame is
 // torn if it goes past the file's end, or if all that its record has in some sector is zero;

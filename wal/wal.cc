@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "base/failpoint.h"
+#include "base/failpoint/failpoint.h"
 #include "wal/log_scan.h"
 #include "wal/log_view.h"
 

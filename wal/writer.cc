@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/failpoint.h"
+#include "base/failpoint/failpoint.h"
 #include "wal/format.h"
 
 namespace kvorum::wal {

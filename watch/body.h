@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "api/watch_messages.h"
 #include "base/shared_bytes.h"
-#include "server/messages/watch_messages.h"
 #include "watch/event_batch.h"
 
 namespace kvorum::watch {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/logging.h"
-#include "mvcc/key_value.h"
+#include "base/log/logging.h"
+#include "mvcc/records/key_value.h"
 #include "watch/event_batch.h"
 #include "watch/shard.h"
 

@@ -23,7 +23,7 @@
 #include "base/error.h"
 #include "base/inbox.h"
 #include "base/task.h"
-#include "mvcc/store.h"
+#include "mvcc/store/store.h"
 #include "watch/body.h"
 #include "watch/range_index.h"
 

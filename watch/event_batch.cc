@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "mvcc/key_value.h"
+#include "mvcc/records/key_value.h"
 #include "proto/wire.h"
 
 namespace kvorum::watch {

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "base/shared_bytes.h"
-#include "mvcc/publish_listener.h"
-#include "mvcc/revision.h"
-#include "mvcc/write_batch.h"
-#include "mvcc/write_buffer.h"
+#include "mvcc/lmdb/write_batch.h"
+#include "mvcc/lmdb/write_buffer.h"
+#include "mvcc/records/revision.h"
+#include "mvcc/store/publish_listener.h"
 
 namespace kvorum::watch {
 

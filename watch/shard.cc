@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "watch/hub.h"
 
 namespace kvorum::watch {

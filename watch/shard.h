@@ -23,7 +23,7 @@
 
 #include "base/rng.h"
 #include "base/task.h"
-#include "mvcc/store.h"
+#include "mvcc/store/store.h"
 #include "watch/batch_matches.h"
 #include "watch/body.h"
 #include "watch/catch_up.h"

@@ -23,8 +23,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "api/watch_messages.h"
 #include "base/clock.h"
-#include "server/messages/watch_messages.h"
 #include "watch/body.h"
 #include "watch/catch_up.h"
 #include "watch/watcher.h"

@@ -29,8 +29,8 @@
 #include "base/executor.h"
 #include "bench/load/histogram.h"
 #include "client/client.h"
-#include "sync/client_store.h"
-#include "sync/informer.h"
+#include "sync/informer/informer.h"
+#include "sync/store/client_store.h"
 
 namespace kvorum::bench {
 namespace {

@@ -1,18 +1,18 @@
 #include "server/apply/applier.h"
 
+#include "api/entries/conf_state_json.h"
+#include "api/entries/entry_kinds.h"
+#include "api/entries/request_summary.h"
+#include "api/inner_text.h"
+#include "api/member_id.h"
+#include "api/version.h"
 #include "base/answer_memory.h"
 #include "base/api_errors.h"
 #include "base/check.h"
-#include "base/failpoint.h"
-#include "base/logging.h"
-#include "mvcc/bucket.h"
+#include "base/failpoint/failpoint.h"
+#include "base/log/logging.h"
+#include "mvcc/records/bucket.h"
 #include "server/apply/auth_applier.h"
-#include "server/messages/conf_state_json.h"
-#include "server/messages/entry_kinds.h"
-#include "server/messages/inner_text.h"
-#include "server/messages/member_id.h"
-#include "server/messages/request_summary.h"
-#include "server/messages/version.h"
 
 namespace kvorum::server {
 namespace {

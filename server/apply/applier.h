@@ -24,8 +24,8 @@
 
 #include "base/error.h"
 #include "base/task.h"
-#include "mvcc/answer_room.h"
-#include "mvcc/store.h"
+#include "mvcc/store/answer_room.h"
+#include "mvcc/store/store.h"
 #include "proto/raft_types.h"
 #include "server/apply/apply_result.h"
 #include "server/apply/apply_times.h"

@@ -5,11 +5,11 @@
 #include <iterator>
 #include <utility>
 
-#include "base/duration_text.h"
-#include "base/logging.h"
-#include "server/messages/internal_request.h"
-#include "server/messages/kv_decode.h"
-#include "server/messages/request_summary.h"
+#include "api/entries/internal_request.h"
+#include "api/entries/request_summary.h"
+#include "api/kv_decode.h"
+#include "base/log/logging.h"
+#include "base/text/duration_text.h"
 #include "server/state/raft_status.h"
 
 namespace kvorum::server {

@@ -18,7 +18,7 @@
 
 #include "base/inbox.h"
 #include "base/task.h"
-#include "mvcc/store.h"
+#include "mvcc/store/store.h"
 #include "proto/raft_types.h"
 #include "server/apply/applied_reads.h"
 #include "server/apply/applier.h"

@@ -6,13 +6,13 @@
 #include <variant>
 #include <vector>
 
+#include "api/alarm.h"
+#include "api/member.h"
 #include "base/answer_memory.h"
 #include "base/error.h"
 #include "lease/lease_record.h"
-#include "mvcc/txn.h"
+#include "mvcc/records/txn.h"
 #include "proto/raft_types.h"
-#include "server/messages/alarm.h"
-#include "server/messages/member.h"
 
 namespace kvorum::server {
 

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "api/entries/request_kind.h"
 #include "base/metric.h"
-#include "server/messages/request_kind.h"
 
 namespace kvorum::server {
 

@@ -4,9 +4,9 @@
 
 #include "auth/simple_tokens.h"
 #include "base/api_errors.h"
-#include "base/logging.h"
-#include "mvcc/bucket.h"
-#include "mvcc/store.h"
+#include "base/log/logging.h"
+#include "mvcc/records/bucket.h"
+#include "mvcc/store/store.h"
 #include "server/state/leases.h"
 
 namespace kvorum::server {

@@ -8,12 +8,12 @@
 #include <memory>
 #include <string_view>
 
+#include "api/entries/entry_kinds.h"
 #include "auth/auth_store.h"
 #include "base/error.h"
 #include "lease/lease_record.h"
 #include "server/apply/apply_result.h"
 #include "server/apply/committed_request.h"
-#include "server/messages/entry_kinds.h"
 #include "server/state/auth_states.h"
 #include "server/state/key_access.h"
 

@@ -1,8 +1,8 @@
 // A request in the log, with its place there.
 #pragma once
 
+#include "api/entries/internal_request.h"
 #include "proto/raft_types.h"
-#include "server/messages/internal_request.h"
 
 namespace kvorum::server {
 

@@ -1,7 +1,7 @@
 #include "server/apply/entry_check.h"
 
-#include "server/messages/entry_kinds.h"
-#include "server/messages/internal_request.h"
+#include "api/entries/entry_kinds.h"
+#include "api/entries/internal_request.h"
 #include "server/state/member_change.h"
 
 namespace kvorum::server {

@@ -6,9 +6,9 @@
 #include "auth/jwt.h"
 #include "auth/simple_tokens.h"
 #include "base/api_errors.h"
-#include "base/log_rate.h"
-#include "base/logging.h"
-#include "rpc/loop.h"
+#include "base/log/log_rate.h"
+#include "base/log/logging.h"
+#include "rpc/io/loop.h"
 #include "server/call/request_batcher.h"
 #include "server/state/leases.h"
 

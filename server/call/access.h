@@ -25,7 +25,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "lease/lease_record.h"
-#include "rpc/call_context.h"
+#include "rpc/call/call_context.h"
 #include "server/call/asker.h"
 #include "server/call/held_view.h"
 #include "server/state/auth_states.h"

@@ -1,6 +1,6 @@
 #include "server/call/admission.h"
 
-#include "mvcc/validate.h"
+#include "mvcc/records/validate.h"
 
 namespace kvorum::server {
 namespace {

@@ -4,11 +4,11 @@
 // (method_registrar.h).
 #pragma once
 
+#include "api/alarm.h"
+#include "api/kv_decode.h"
 #include "base/api_errors.h"
 #include "base/error.h"
 #include "server/call/method.h"
-#include "server/messages/alarm.h"
-#include "server/messages/kv_decode.h"
 
 namespace kvorum::server {
 

@@ -6,8 +6,8 @@
 
 #include "base/api_errors.h"
 #include "server/call/access.h"
-#include "server/replica/replica.h"
-#include "server/replica/request_id.h"
+#include "server/replica/drive/replica.h"
+#include "server/replica/drive/request_id.h"
 
 namespace kvorum::server {
 namespace {

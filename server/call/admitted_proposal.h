@@ -11,12 +11,12 @@
 #include <cstdint>
 #include <memory>
 
+#include "api/entries/internal_request.h"
 #include "base/clock.h"
 #include "base/shared_bytes.h"
-#include "rpc/call_context.h"
+#include "rpc/call/call_context.h"
 #include "server/apply/wait_table.h"
 #include "server/call/service_context.h"
-#include "server/messages/internal_request.h"
 
 namespace kvorum::server {
 

@@ -1,10 +1,10 @@
 #include "server/call/api.h"
 
+#include "api/entries/entry_kinds.h"
 #include "auth/auth_record.h"
 #include "base/api_errors.h"
-#include "mvcc/validate.h"
+#include "mvcc/records/validate.h"
 #include "server/call/admission.h"
-#include "server/messages/entry_kinds.h"
 
 namespace kvorum::server {
 namespace {

@@ -8,19 +8,19 @@
 #include <string_view>
 #include <vector>
 
+#include "api/auth_messages.h"
+#include "api/cluster_encode.h"
+#include "api/downgrade.h"
+#include "api/kv_decode.h"
+#include "api/lease_messages.h"
+#include "api/lock_messages.h"
+#include "api/maintenance_encode.h"
 #include "auth/permission.h"
 #include "lease/lease_record.h"
-#include "mvcc/requests.h"
-#include "mvcc/txn.h"
+#include "mvcc/records/requests.h"
+#include "mvcc/records/txn.h"
 #include "server/apply/apply_result.h"
 #include "server/call/method.h"
-#include "server/messages/auth_messages.h"
-#include "server/messages/cluster_encode.h"
-#include "server/messages/downgrade.h"
-#include "server/messages/kv_decode.h"
-#include "server/messages/lease_messages.h"
-#include "server/messages/lock_messages.h"
-#include "server/messages/maintenance_encode.h"
 
 namespace kvorum::server {
 
@@ -133,7 +133,7 @@ struct ApiMethod {
   std::string_view name;
   rpc::MethodKind kind = rpc::MethodKind::kUnary;
   // Fails for bytes that are not a request of the method. Null: a stream, or a method of
-  // rpc/health.h.
+  // rpc/call/health.h.
   Result<void> (*check_request)(std::string_view bytes) = nullptr;
 
   std::string Path() const { return std::string("/").append(service).append("/").append(name); }

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/metric.h"
 #include "base/thread_cells.h"
-#include "rpc/service.h"
+#include "rpc/call/service.h"
 #include "server/call/slow_calls.h"
 
 namespace kvorum::server {

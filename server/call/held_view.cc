@@ -1,6 +1,6 @@
 #include "server/call/held_view.h"
 
-#include "mvcc/read_batch.h"
+#include "mvcc/store/read_batch.h"
 
 namespace kvorum::server {
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "mvcc/store.h"
+#include "mvcc/store/store.h"
 
 namespace kvorum::server {
 

@@ -3,13 +3,13 @@
 #include <utility>
 
 #include "base/api_errors.h"
-#include "base/failpoint.h"
+#include "base/failpoint/failpoint.h"
 #include "base/utf8.h"
 #include "server/call/access.h"
 #include "server/call/client_versions.h"
 #include "server/call/leader_streams.h"
 #include "server/call/quarantine.h"
-#include "server/replica/replica.h"
+#include "server/replica/drive/replica.h"
 #include "server/state/membership.h"
 
 namespace kvorum::server {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/error.h"
-#include "rpc/call_context.h"
-#include "rpc/service.h"
+#include "rpc/call/call_context.h"
+#include "rpc/call/service.h"
 #include "server/call/method.h"
 #include "server/call/service_context.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/task.h"
-#include "rpc/service.h"
+#include "rpc/call/service.h"
 
 namespace kvorum::server {
 

@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "api/kv_encode.h"
 #include "base/error.h"
 #include "base/shared_bytes.h"
-#include "rpc/service.h"
+#include "rpc/call/service.h"
 #include "server/call/asker.h"
-#include "server/messages/kv_encode.h"
 
 namespace kvorum::server {
 

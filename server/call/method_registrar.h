@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "rpc/service.h"
+#include "rpc/call/service.h"
 #include "server/call/access.h"
 #include "server/call/interceptors.h"
 #include "server/call/method.h"

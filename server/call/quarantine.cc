@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/api_errors.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 
 namespace kvorum::server {
 

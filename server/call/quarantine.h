@@ -15,8 +15,8 @@
 
 #include "base/error.h"
 #include "base/file_system.h"
-#include "rpc/call_context.h"
-#include "rpc/service.h"
+#include "rpc/call/call_context.h"
+#include "rpc/call/service.h"
 
 namespace kvorum::server {
 

@@ -10,12 +10,12 @@
 #include <functional>
 #include <utility>
 
+#include "api/kv_encode.h"
 #include "base/answer_memory.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/shared_bytes.h"
-#include "rpc/service.h"
-#include "server/messages/kv_encode.h"
+#include "rpc/call/service.h"
 
 namespace kvorum::server {
 

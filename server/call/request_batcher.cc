@@ -6,9 +6,9 @@
 #include <span>
 #include <utility>
 
-#include "mvcc/look_ahead.h"
-#include "mvcc/read_batch.h"
-#include "server/replica/replica.h"
+#include "mvcc/records/look_ahead.h"
+#include "mvcc/store/read_batch.h"
+#include "server/replica/drive/replica.h"
 
 namespace kvorum::server {
 namespace {

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "rpc/loop.h"
+#include "rpc/io/loop.h"
 #include "server/apply/read_task.h"
-#include "server/replica/proposal.h"
+#include "server/replica/drive/proposal.h"
 
 namespace kvorum::mvcc {
 class ReadBatch;

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "api/entries/internal_request.h"
+#include "api/kv_encode.h"
 #include "base/answer_memory.h"
 #include "base/task.h"
-#include "rpc/service.h"
+#include "rpc/call/service.h"
 #include "server/call/held_view.h"
-#include "server/messages/internal_request.h"
-#include "server/messages/kv_encode.h"
-#include "server/replica/proposal.h"
+#include "server/replica/drive/proposal.h"
 
 namespace kvorum::watch {
 class Hub;

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/duration_text.h"
-#include "base/log_time.h"
+#include "api/entries/request_summary.h"
+#include "api/inner_text.h"
+#include "base/log/log_time.h"
 #include "base/rng.h"
-#include "server/messages/inner_text.h"
-#include "server/messages/request_summary.h"
+#include "base/text/duration_text.h"
 
 namespace kvorum::server {
 namespace {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/logging.h"
-#include "rpc/service.h"
+#include "base/log/logging.h"
+#include "rpc/call/service.h"
 
 namespace kvorum::server {
 

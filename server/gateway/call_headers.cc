@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "base/base64.h"
-#include "base/go_number.h"
 #include "base/letter_case.h"
+#include "base/text/go_number.h"
 
 namespace kvorum::server::gateway {
 namespace {

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "base/error.h"
-#include "rpc/call_context.h"
-#include "rpc/http.h"
+#include "rpc/call/call_context.h"
+#include "rpc/http/http.h"
 
 namespace kvorum::server::gateway {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/letter_case.h"
-#include "rpc/http_error.h"
-#include "rpc/websocket_handshake.h"
+#include "rpc/http/http_error.h"
+#include "rpc/http1/websocket_handshake.h"
 #include "server/call/access.h"
 #include "server/call/interceptors.h"
 #include "server/gateway/http_errors.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "rpc/http.h"
+#include "rpc/http/http.h"
 #include "server/gateway/gateway_call.h"
 
 namespace kvorum::server::gateway {

@@ -5,9 +5,9 @@
 
 #include "base/answer_memory.h"
 #include "base/api_errors.h"
-#include "rpc/grpc_protocol.h"
-#include "rpc/http_input.h"
-#include "rpc/loop.h"
+#include "rpc/call/grpc_protocol.h"
+#include "rpc/http/http_input.h"
+#include "rpc/io/loop.h"
 #include "server/gateway/call_headers.h"
 #include "server/gateway/http_errors.h"
 #include "server/gateway/json_request.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "rpc/http.h"
+#include "rpc/http/http.h"
 
 namespace kvorum::server::gateway {
 

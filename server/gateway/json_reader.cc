@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/go_quote.h"
+#include "base/text/go_quote.h"
 #include "base/utf8.h"
 #include "server/gateway/json_values.h"
 

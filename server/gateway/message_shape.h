@@ -1,5 +1,5 @@
 // The shapes of the API's messages as JSON shows them: their fields' names, numbers and types. The
-// codecs of server/messages know numbers only; the gateway's JSON (json_request.h, json_answer.h)
+// codecs of api know numbers only; the gateway's JSON (json_request.h, json_answer.h)
 // goes by these tables.
 //
 // Constants. tests/gateway/message_shapes_test.cc compares every one with the .proto files.

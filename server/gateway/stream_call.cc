@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "rpc/grpc_protocol.h"
+#include "rpc/call/grpc_protocol.h"
 #include "server/gateway/http_errors.h"
 #include "server/gateway/json_answer.h"
 

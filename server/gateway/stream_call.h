@@ -13,7 +13,7 @@
 #include <mutex>
 #include <optional>
 
-#include "rpc/stream_operations.h"
+#include "rpc/call/stream_operations.h"
 #include "server/gateway/gateway_call.h"
 
 namespace kvorum::server::gateway {

@@ -6,14 +6,14 @@
 #include <utility>
 
 #include "base/api_errors.h"
-#include "rpc/grpc_protocol.h"
+#include "rpc/call/grpc_protocol.h"
 #include "server/gateway/http_errors.h"
 #include "server/gateway/json_answer.h"
 
 namespace kvorum::server::gateway {
 namespace {
 
-// The conversion of more goes where reads of that size do (see server/services/read_cost.h).
+// The conversion of more goes where reads of that size do (see server/services/kv/read_cost.h).
 constexpr std::size_t kMaxBytesOnLoop = std::size_t{64} << 10;
 constexpr std::size_t kMaxBytesOfPage = std::size_t{1} << 20;
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "rpc/large_answer.h"
+#include "rpc/call/large_answer.h"
 #include "server/gateway/gateway_call.h"
 
 namespace kvorum::server::gateway {

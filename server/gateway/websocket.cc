@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "rpc/web_origin.h"
-#include "rpc/websocket_handshake.h"
+#include "rpc/http/web_origin.h"
+#include "rpc/http1/websocket_handshake.h"
 
 namespace kvorum::server::gateway {
 namespace {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "rpc/http.h"
+#include "rpc/http/http.h"
 
 namespace kvorum::server::gateway {
 

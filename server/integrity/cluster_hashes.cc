@@ -3,11 +3,11 @@
 #include <future>
 #include <memory>
 
+#include "api/alarm.h"
+#include "api/member_id.h"
 #include "base/api_errors.h"
-#include "base/logging.h"
-#include "server/messages/alarm.h"
-#include "server/messages/member_id.h"
-#include "server/replica/replica.h"
+#include "base/log/logging.h"
+#include "server/replica/drive/replica.h"
 #include "server/state/membership.h"
 
 namespace kvorum::server {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "server/messages/history_json.h"
+#include "api/entries/history_json.h"
 
 namespace kvorum::server {
 

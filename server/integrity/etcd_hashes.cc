@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/logging.h"
-#include "mvcc/store.h"
-#include "server/messages/member_id.h"
-#include "server/replica/cluster_version.h"
+#include "api/member_id.h"
+#include "base/log/logging.h"
+#include "mvcc/store/store.h"
+#include "server/replica/upkeep/cluster_version.h"
 #include "server/state/membership.h"
 
 namespace kvorum::server {

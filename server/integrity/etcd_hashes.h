@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "base/task.h"
-#include "mvcc/hash.h"
+#include "mvcc/store/hash.h"
 #include "server/call/service_context.h"
 #include "server/integrity/peer_hashes.h"
 

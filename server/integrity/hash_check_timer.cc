@@ -1,9 +1,9 @@
 #include "server/integrity/hash_check_timer.h"
 
-#include "base/duration_text.h"
-#include "base/logging.h"
-#include "server/messages/member_id.h"
-#include "server/replica/replica.h"
+#include "api/member_id.h"
+#include "base/log/logging.h"
+#include "base/text/duration_text.h"
+#include "server/replica/drive/replica.h"
 
 namespace kvorum::server {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "api/member_id.h"
 #include "base/api_errors.h"
-#include "base/duration_text.h"
-#include "base/logging.h"
-#include "server/messages/member_id.h"
+#include "base/log/logging.h"
+#include "base/text/duration_text.h"
 
 namespace kvorum::server {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "mvcc/hash.h"
+#include "mvcc/store/hash.h"
 #include "server/integrity/peer_hashes.h"
 
 namespace kvorum::server {

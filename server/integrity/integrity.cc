@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "server/call/access.h"
 
 namespace kvorum::server {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/logging.h"
+#include "api/entries/etcd_patches.h"
+#include "api/member_id.h"
+#include "base/log/logging.h"
 #include "server/call/access.h"
-#include "server/messages/etcd_patches.h"
-#include "server/messages/member_id.h"
-#include "server/replica/cluster_version.h"
+#include "server/replica/upkeep/cluster_version.h"
 #include "server/state/membership.h"
 
 namespace kvorum::server {

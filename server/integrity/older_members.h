@@ -16,13 +16,13 @@
 #include <string_view>
 #include <vector>
 
+#include "api/member.h"
+#include "api/version_number.h"
 #include "base/clock.h"
 #include "base/task.h"
 #include "server/call/member_patches.h"
 #include "server/call/service_context.h"
-#include "server/messages/member.h"
-#include "server/messages/version_number.h"
-#include "server/peer/peer_request.h"
+#include "server/peer/transport/peer_request.h"
 
 namespace kvorum::server {
 

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/member_id.h"
 #include "base/api_errors.h"
-#include "base/logging.h"
-#include "server/messages/member_id.h"
+#include "base/log/logging.h"
 
 namespace kvorum::server {
 namespace {

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "api/member.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "mvcc/hash.h"
-#include "server/messages/member.h"
-#include "server/peer/peer_request.h"
+#include "mvcc/store/hash.h"
+#include "server/peer/transport/peer_request.h"
 
 namespace kvorum::server {
 

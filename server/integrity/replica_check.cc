@@ -4,10 +4,10 @@
 #include <set>
 #include <utility>
 
-#include "base/logging.h"
-#include "mvcc/store.h"
-#include "server/messages/member_id.h"
-#include "server/replica/replica.h"
+#include "api/member_id.h"
+#include "base/log/logging.h"
+#include "mvcc/store/store.h"
+#include "server/replica/drive/replica.h"
 #include "server/state/alarms.h"
 #include "server/state/membership.h"
 

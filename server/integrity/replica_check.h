@@ -1,11 +1,11 @@
 // Finds out that this member's keys are not those of the cluster, all the time.
 //
 // It reads the database through, again and again in short steps, and compares what is there with
-// the incremental hash (mvcc/history_sum.h): a record that was changed or lost on this disk shows
-// without anybody else. And it compares the incremental hash with the other members', at revisions
-// and compactions that they have in common: a member that applied something else, or came back
-// with another database, is in the minority. Members that do not know the question (etcd's) are
-// left out.
+// the incremental hash (mvcc/store/history_sum.h): a record that was changed or lost on this disk
+// shows without anybody else. And it compares the incremental hash with the other members', at
+// revisions and compactions that they have in common: a member that applied something else, or came
+// back with another database, is in the minority. Members that do not know the question (etcd's)
+// are left out.
 //
 // A member that finds itself wrong acts on itself alone, and only while a majority beside it
 // serves: even a faulty check never takes a cluster down.
@@ -26,7 +26,7 @@
 #include "base/clock.h"
 #include "base/metric.h"
 #include "base/task.h"
-#include "mvcc/history_scan.h"
+#include "mvcc/store/history_scan.h"
 #include "server/call/quarantine.h"
 #include "server/integrity/cluster_hashes.h"
 #include "server/integrity/divergence.h"

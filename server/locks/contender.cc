@@ -4,7 +4,7 @@
 
 #include "base/api_errors.h"
 #include "base/check.h"
-#include "mvcc/key_value.h"
+#include "mvcc/records/key_value.h"
 #include "server/call/interceptors.h"
 
 namespace kvorum::server {

@@ -25,7 +25,7 @@
 
 #include "base/error.h"
 #include "lease/lease_record.h"
-#include "rpc/call_context.h"
+#include "rpc/call/call_context.h"
 #include "server/call/leader_streams.h"
 #include "server/locks/local_client.h"
 #include "server/locks/place_watch.h"

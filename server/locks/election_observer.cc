@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "api/lock_messages.h"
 #include "base/check.h"
-#include "mvcc/key_value.h"
-#include "server/messages/lock_messages.h"
+#include "mvcc/records/key_value.h"
 
 namespace kvorum::server {
 ElectionObserver::ElectionObserver(LocalClient& client, std::shared_ptr<rpc::ServerStream> stream,

@@ -12,7 +12,7 @@
 #include <memory>
 #include <string_view>
 
-#include "rpc/service.h"
+#include "rpc/call/service.h"
 #include "server/locks/local_client.h"
 #include "server/locks/local_watch.h"
 #include "server/locks/queue_requests.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/api_errors.h"
-#include "rpc/grpc_protocol.h"
+#include "rpc/call/grpc_protocol.h"
 #include "server/call/method_registrar.h"
 #include "server/locks/contender.h"
 #include "server/locks/election_observer.h"

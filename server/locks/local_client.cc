@@ -4,13 +4,13 @@
 #include <string>
 #include <utility>
 
-#include "rpc/loop.h"
+#include "api/kv_request_encode.h"
+#include "rpc/io/loop.h"
 #include "server/call/method_registrar.h"
 #include "server/call/request_batcher.h"
-#include "server/messages/kv_request_encode.h"
-#include "server/services/kv_service.h"
-#include "server/services/lease_service.h"
-#include "server/services/read_cost.h"
+#include "server/services/kv/kv_service.h"
+#include "server/services/kv/read_cost.h"
+#include "server/services/lease/lease_service.h"
 #include "watch/hub.h"
 #include "watch/shard.h"
 

@@ -12,9 +12,9 @@
 
 #include "base/error.h"
 #include "lease/lease_record.h"
-#include "mvcc/requests.h"
-#include "mvcc/txn.h"
-#include "rpc/call_context.h"
+#include "mvcc/records/requests.h"
+#include "mvcc/records/txn.h"
+#include "rpc/call/call_context.h"
 #include "server/call/reply.h"
 #include "server/call/service_context.h"
 

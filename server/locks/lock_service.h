@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "rpc/service.h"
+#include "rpc/call/service.h"
 #include "server/call/api.h"
 #include "server/call/reply.h"
 #include "server/locks/local_client.h"

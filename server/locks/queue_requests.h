@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "lease/lease_record.h"
-#include "mvcc/requests.h"
+#include "mvcc/records/requests.h"
 
 namespace kvorum::server {
 

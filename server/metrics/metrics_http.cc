@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/member_id.h"
 #include "server/call/service_context.h"
-#include "server/messages/member_id.h"
 #include "server/metrics/gzip.h"
-#include "server/replica/replica.h"
-#include "server/services/http_handlers.h"
+#include "server/replica/drive/replica.h"
+#include "server/services/maintenance/http_handlers.h"
 
 namespace kvorum::server {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/metric.h"
 #include "base/task.h"
-#include "rpc/http.h"
+#include "rpc/http/http.h"
 #include "server/metrics/registry.h"
 
 namespace kvorum::server {

@@ -1,7 +1,7 @@
-#include "server/messages/member_id.h"
+#include "api/member_id.h"
 #include "server/metrics/sources.h"
-#include "server/peer/peer_metrics.h"
-#include "server/peer/peer_transport.h"
+#include "server/peer/codec/peer_metrics.h"
+#include "server/peer/transport/peer_transport.h"
 #include "server/state/membership.h"
 
 namespace kvorum::server {

@@ -1,12 +1,12 @@
 // The metrics that etcd has no name for.
 #include "base/answer_memory.h"
-#include "mvcc/store.h"
+#include "mvcc/store/store.h"
 #include "server/call/member_patches.h"
 #include "server/call/quarantine.h"
 #include "server/integrity/integrity.h"
 #include "server/metrics/sources.h"
-#include "server/peer/peer_transport.h"
-#include "server/replica/replica.h"
+#include "server/peer/transport/peer_transport.h"
+#include "server/replica/drive/replica.h"
 #include "watch/hub.h"
 
 namespace kvorum::server {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/words.h"
-#include "rpc/http_error.h"
+#include "rpc/http/http_error.h"
 #include "server/metrics/cpu_profiler.h"
 #include "server/metrics/pprof_format.h"
 #include "server/metrics/symbols.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/executor.h"
-#include "rpc/http.h"
+#include "rpc/http/http.h"
 
 namespace kvorum::server {
 

@@ -4,19 +4,19 @@
 #include <atomic>
 
 #include "base/answer_memory.h"
-#include "base/log_queue.h"
-#include "mvcc/backend.h"
-#include "mvcc/store.h"
+#include "base/log/log_queue.h"
+#include "mvcc/lmdb/backend.h"
+#include "mvcc/store/store.h"
 #include "raft/config.h"
 #include "raft/write_queue.h"
 #include "server/call/apply_gap.h"
 #include "server/metrics/sources.h"
-#include "server/peer/peer_requests.h"
-#include "server/peer/peer_transport.h"
-#include "server/peer/pipeline.h"
-#include "server/replica/catch_up_log.h"
-#include "server/replica/lease_expiry.h"
-#include "server/replica/replica.h"
+#include "server/peer/streams/pipeline.h"
+#include "server/peer/transport/peer_requests.h"
+#include "server/peer/transport/peer_transport.h"
+#include "server/replica/drive/catch_up_log.h"
+#include "server/replica/drive/replica.h"
+#include "server/replica/upkeep/lease_expiry.h"
 #include "watch/hub.h"
 
 namespace kvorum::server {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "rpc/server.h"
-#include "rpc/service.h"
+#include "rpc/call/service.h"
+#include "rpc/server/server.h"
 #include "server/call/service_context.h"
 #include "server/metrics/registry.h"
 

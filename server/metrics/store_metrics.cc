@@ -1,7 +1,7 @@
-#include "mvcc/store.h"
+#include "mvcc/store/store.h"
 #include "server/metrics/sources.h"
-#include "server/replica/local_member.h"
-#include "server/replica/log_writer.h"
+#include "server/replica/drive/log_writer.h"
+#include "server/replica/member/local_member.h"
 #include "watch/hub.h"
 
 namespace kvorum::server {

@@ -9,10 +9,10 @@
 #include <set>
 #include <vector>
 
+#include "api/alarm.h"
+#include "api/entries/request_kind.h"
 #include "base/api_errors.h"
 #include "base/error.h"
-#include "server/messages/alarm.h"
-#include "server/messages/request_kind.h"
 
 namespace kvorum::server {
 

@@ -16,7 +16,7 @@
 #include "base/api_errors.h"
 #include "base/error.h"
 #include "lease/lease_record.h"
-#include "mvcc/requests.h"
+#include "mvcc/records/requests.h"
 
 namespace kvorum::server {
 

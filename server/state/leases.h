@@ -18,15 +18,15 @@
 #include <utility>
 #include <vector>
 
+#include "api/lease_messages.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/metric.h"
 #include "base/task.h"
 #include "lease/lessor.h"
-#include "mvcc/backend.h"
-#include "mvcc/txn.h"
+#include "mvcc/lmdb/backend.h"
+#include "mvcc/records/txn.h"
 #include "proto/raft_types.h"
-#include "server/messages/lease_messages.h"
 
 namespace kvorum::server {
 

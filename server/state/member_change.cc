@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/member_id.h"
 #include "base/api_errors.h"
-#include "server/messages/member_id.h"
 
 namespace kvorum::server {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "api/member.h"
 #include "base/error.h"
 #include "proto/raft_types.h"
-#include "server/messages/member.h"
 
 namespace kvorum::server {
 

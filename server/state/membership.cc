@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "server/messages/etcd_patches.h"
+#include "api/entries/etcd_patches.h"
 
 namespace kvorum::server {
 

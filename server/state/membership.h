@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "api/member.h"
 #include "proto/raft_types.h"
-#include "server/messages/member.h"
 
 namespace kvorum::server {
 

@@ -1,6 +1,6 @@
 #include "server/state/quota.h"
 
-#include "mvcc/store.h"
+#include "mvcc/store/store.h"
 
 namespace kvorum::server {
 

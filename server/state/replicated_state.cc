@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "mvcc/long_key.h"
-#include "server/messages/downgrade.h"
-#include "server/messages/member_id.h"
+#include "api/downgrade.h"
+#include "api/member_id.h"
+#include "mvcc/lmdb/long_key.h"
 
 namespace kvorum::server {
 namespace {

@@ -3,11 +3,11 @@
 
 #include <set>
 
+#include "api/alarm.h"
+#include "api/member.h"
 #include "auth/auth_store.h"
 #include "base/error.h"
-#include "mvcc/backend.h"
-#include "server/messages/alarm.h"
-#include "server/messages/member.h"
+#include "mvcc/lmdb/backend.h"
 
 namespace kvorum::server {
 

@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-#include "rpc/dial_target.h"
+#include "rpc/io/dial_target.h"
 
 namespace kvorum::server::tracing {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "rpc/grpc_connection.h"
+#include "rpc/client/grpc_connection.h"
 
 namespace kvorum::server::tracing {
 namespace {

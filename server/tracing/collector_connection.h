@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "rpc/dial_target.h"
-#include "rpc/wait_limit.h"
+#include "rpc/io/dial_target.h"
+#include "rpc/io/wait_limit.h"
 
 namespace kvorum::rpc {
 class GrpcConnection;

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "server/tracing/collector_address.h"
 
 namespace kvorum::server::tracing {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "proto/wire.h"
-#include "rpc/local_address.h"
-#include "rpc/service.h"
+#include "rpc/call/service.h"
+#include "rpc/io/local_address.h"
 
 namespace kvorum::server::tracing {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "rpc/call_context.h"
+#include "rpc/call/call_context.h"
 #include "server/tracing/request_spans.h"
 #include "server/tracing/span.h"
 #include "server/tracing/tracer.h"

@@ -8,14 +8,14 @@
 #include <utility>
 #include <variant>
 
+#include "api/kv_decode.h"
+#include "api/lease_messages.h"
+#include "api/watch_codec.h"
+#include "api/watch_messages.h"
 #include "base/api_errors.h"
-#include "mvcc/requests.h"
-#include "mvcc/validate.h"
+#include "mvcc/records/requests.h"
+#include "mvcc/records/validate.h"
 #include "proto/wire.h"
-#include "server/messages/kv_decode.h"
-#include "server/messages/lease_messages.h"
-#include "server/messages/watch_codec.h"
-#include "server/messages/watch_messages.h"
 
 namespace kvorum::server::tracing {
 namespace {

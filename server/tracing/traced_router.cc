@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "rpc/grpc_protocol.h"
+#include "rpc/call/grpc_protocol.h"
 #include "server/tracing/live_call.h"
 #include "server/tracing/traced_stream.h"
 

@@ -2,7 +2,7 @@
 // are not sampled go straight on; without tracing there is no such router, and calls cost nothing.
 #pragma once
 
-#include "rpc/service.h"
+#include "rpc/call/service.h"
 #include "server/tracing/tracer.h"
 
 namespace kvorum::server::tracing {

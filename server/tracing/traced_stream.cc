@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "rpc/grpc_protocol.h"
+#include "rpc/call/grpc_protocol.h"
 
 namespace kvorum::server::tracing {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "rpc/service.h"
+#include "rpc/call/service.h"
 #include "server/tracing/live_call.h"
 
 namespace kvorum::server::tracing {

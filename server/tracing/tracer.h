@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "rpc/call_context.h"
+#include "rpc/call/call_context.h"
 #include "server/tracing/sampler.h"
 #include "server/tracing/span.h"
 #include "server/tracing/span_sink.h"

@@ -1,5 +1,5 @@
 // Durations as Go writes them.
-#include "base/duration_text.h"
+#include "base/text/duration_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The failpoints' terms, registry and HTTP control.
-#include "base/failpoint.h"
+#include "base/failpoint/failpoint.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -13,8 +13,8 @@
 #include <future>
 #include <thread>
 
-#include "base/failpoint_control.h"
-#include "base/failpoint_term.h"
+#include "base/failpoint/failpoint_control.h"
+#include "base/failpoint/failpoint_term.h"
 #include "tests/eventually.h"
 
 namespace kvorum::failpoint {

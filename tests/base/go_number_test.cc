@@ -1,4 +1,4 @@
-#include "base/go_number.h"
+#include "base/text/go_number.h"
 
 #include <gtest/gtest.h>
 

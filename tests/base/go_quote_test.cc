@@ -1,4 +1,4 @@
-#include "base/go_quote.h"
+#include "base/text/go_quote.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "base/ip_text.h"
+#include "base/net/ip_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Log lines as entries of the journal.
-#include "base/journal_output.h"
+#include "base/log/journal_output.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <string>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 
 namespace kvorum {
 namespace {

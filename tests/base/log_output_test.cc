@@ -1,4 +1,4 @@
-#include "base/log_output.h"
+#include "base/log/log_output.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "base/log_rate.h"
+#include "base/log/log_rate.h"
 
 #include <gtest/gtest.h>
 

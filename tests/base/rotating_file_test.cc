@@ -1,5 +1,5 @@
 // A log file that is set aside when it is full.
-#include "base/rotating_file.h"
+#include "base/log/rotating_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "base/srv_records.h"
+#include "base/net/srv_records.h"
 
 namespace kvorum::client {
 namespace {

@@ -9,11 +9,11 @@
 #include <fstream>
 #include <string>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "bbolt/format.h"
 #include "datadir/foreign_files.h"
 #include "datadir/layout.h"
-#include "mvcc/backend.h"
+#include "mvcc/lmdb/backend.h"
 #include "tests/disk/sim_file_system.h"
 #include "tests/mvcc/backend_worlds.h"
 

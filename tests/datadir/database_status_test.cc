@@ -6,8 +6,8 @@
 #include <chrono>
 #include <sstream>
 
-#include "mvcc/backend.h"
-#include "mvcc/etcd_import.h"
+#include "mvcc/lmdb/backend.h"
+#include "mvcc/transfer/etcd_import.h"
 #include "tests/datadir/snapshot_fixture.h"
 
 namespace kvorum::datadir {

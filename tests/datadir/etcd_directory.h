@@ -13,16 +13,16 @@
 #include <utility>
 #include <vector>
 
+#include "api/entries/conf_state_json.h"
+#include "api/member.h"
 #include "base/rng.h"
 #include "bbolt/reader.h"
 #include "datadir/layout.h"
 #include "datadir/snapshot_files.h"
-#include "mvcc/bucket.h"
-#include "mvcc/key_value.h"
-#include "mvcc/revision.h"
-#include "mvcc/snapshot_stream.h"
-#include "server/messages/conf_state_json.h"
-#include "server/messages/member.h"
+#include "mvcc/records/bucket.h"
+#include "mvcc/records/key_value.h"
+#include "mvcc/records/revision.h"
+#include "mvcc/transfer/snapshot_stream.h"
 #include "tests/bbolt/image.h"
 #include "tests/disk/memory_backend.h"
 #include "tests/disk/sim_file_system.h"

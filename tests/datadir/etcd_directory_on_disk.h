@@ -7,7 +7,7 @@
 #include <string>
 
 #include "datadir/adopt.h"
-#include "mvcc/backend.h"
+#include "mvcc/lmdb/backend.h"
 #include "tests/datadir/etcd_directory.h"
 
 namespace kvorum::datadir {

@@ -6,12 +6,12 @@
 
 #include <chrono>
 
-#include "base/logging.h"
+#include "api/member_id.h"
+#include "base/log/logging.h"
 #include "datadir/data_directory.h"
 #include "datadir/database_status.h"
 #include "datadir/snapshot_files.h"
-#include "mvcc/backend.h"
-#include "server/messages/member_id.h"
+#include "mvcc/lmdb/backend.h"
 #include "tests/datadir/snapshot_fixture.h"
 #include "wal/wal.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/crc32c.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "proto/snap.pb.h"
 #include "tests/disk/sim_file_system.h"
 

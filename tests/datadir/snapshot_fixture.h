@@ -11,8 +11,8 @@
 
 #include "bbolt/meta.h"
 #include "datadir/snapshot_checksum.h"
-#include "mvcc/key_value.h"
-#include "mvcc/revision.h"
+#include "mvcc/records/key_value.h"
+#include "mvcc/records/revision.h"
 #include "tests/bbolt/image.h"
 
 namespace kvorum::datadir {

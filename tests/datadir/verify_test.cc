@@ -9,8 +9,8 @@
 #include <fstream>
 
 #include "datadir/release.h"
-#include "mvcc/backend.h"
-#include "mvcc/index_file.h"
+#include "mvcc/index/index_file.h"
+#include "mvcc/lmdb/backend.h"
 #include "tests/datadir/etcd_directory_on_disk.h"
 
 namespace kvorum::datadir {

@@ -11,8 +11,8 @@
 
 #include "base/check.h"
 #include "base/crc32c.h"
-#include "base/failpoint.h"
-#include "mvcc/key_value.h"
+#include "base/failpoint/failpoint.h"
+#include "mvcc/records/key_value.h"
 
 namespace kvorum::mvcc {
 namespace {

@@ -1,6 +1,6 @@
 // The backend's in-memory twin: ordered maps, and a log in one file that makes commits durable. For
-// tests and the simulation; it keeps the contract of mvcc/backend.h with as little machinery as
-// possible.
+// tests and the simulation; it keeps the contract of mvcc/lmdb/backend.h with as little machinery
+// as possible.
 //
 // File: two header slots of kSlotBytes, then frames. A slot: magic, commit number, end of the log,
 // CRC-32C of these. A frame: payload size (4 bytes), CRC-32C of the payload (4), payload: commit
@@ -19,7 +19,7 @@
 
 #include "base/error.h"
 #include "base/file_system.h"
-#include "mvcc/backend.h"
+#include "mvcc/lmdb/backend.h"
 
 namespace kvorum::mvcc {
 

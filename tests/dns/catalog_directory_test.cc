@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sync/catalog.h"
+#include "sync/agent/catalog.h"
 #include "tests/sync/fake_store.h"
 #include "tests/sync/manual_executor.h"
 

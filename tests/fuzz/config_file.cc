@@ -1,6 +1,6 @@
 // Any bytes as the configuration file. It is read or refused, and read once more
 // it gives the same settings, faults and warnings.
-#include "server/process/config_file.h"
+#include "server/process/settings/config_file.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "server/process/flag_table.h"
-#include "server/process/options_check.h"
-#include "server/process/settings_reader.h"
+#include "server/process/settings/flag_table.h"
+#include "server/process/settings/options_check.h"
+#include "server/process/settings/settings_reader.h"
 
 namespace {
 

@@ -12,7 +12,7 @@
 
 #include "tests/sync/catalog_store.h"
 #include "tests/sync/manual_executor.h"
-#include "tools/agent_control.h"
+#include "tools/sync/agent_control.h"
 
 namespace {
 

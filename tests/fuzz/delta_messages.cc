@@ -19,10 +19,10 @@
 #include <string_view>
 
 #include "proto/discovery.pb.h"
-#include "sync/delta_receiver.h"
-#include "sync/delta_stream.h"
-#include "sync/delta_wire.h"
-#include "sync/reconciler.h"
+#include "sync/delta/delta_receiver.h"
+#include "sync/delta/delta_stream.h"
+#include "sync/delta/delta_wire.h"
+#include "sync/delta/reconciler.h"
 
 namespace {
 

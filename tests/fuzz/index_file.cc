@@ -5,7 +5,7 @@
 // The first byte of the input: bit 0, the rest are blocks (a length of two bytes, then that many
 // bytes of its payload), else the file itself. The second and third: the keys and revisions that
 // the header tells.
-#include "mvcc/index_file.h"
+#include "mvcc/index/index_file.h"
 
 #include <algorithm>
 #include <array>
@@ -16,10 +16,10 @@
 #include <string>
 #include <string_view>
 
-#include "base/logging.h"
-#include "mvcc/index_file_reader.h"
-#include "mvcc/index_file_writer.h"
-#include "mvcc/key_entry.h"
+#include "base/log/logging.h"
+#include "mvcc/index/index_file_reader.h"
+#include "mvcc/index/index_file_writer.h"
+#include "mvcc/index/key_entry.h"
 #include "tests/disk/sim_file_system.h"
 
 namespace {

@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "rpc/http1_parser.h"
-#include "server/peer/probe.h"
-#include "server/peer/snapshot_receiver.h"
-#include "server/peer/stream_codec.h"
+#include "rpc/http/http1_parser.h"
+#include "server/peer/codec/stream_codec.h"
+#include "server/peer/streams/snapshot_receiver.h"
+#include "server/peer/transport/probe.h"
 
 namespace {
 

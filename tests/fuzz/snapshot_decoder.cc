@@ -4,7 +4,7 @@
 // The first byte of the input: bit 0, the rest are chunks (a length, then that many bytes of its
 // body) that get a header, checksums and a trailer, else the stream itself. The second: the size of
 // the pieces that the decoder is fed.
-#include "mvcc/snapshot_decoder.h"
+#include "mvcc/transfer/snapshot_decoder.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "mvcc/snapshot_format.h"
+#include "mvcc/records/snapshot_format.h"
 
 namespace {
 

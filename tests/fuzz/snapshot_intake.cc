@@ -3,7 +3,7 @@
 // start from.
 //
 // The first byte of the input is the size of the pieces in which the content comes, in units of 64.
-#include "server/replica/snapshot_intake.h"
+#include "server/replica/snapshots/snapshot_intake.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -13,10 +13,10 @@
 #include <string_view>
 #include <utility>
 
-#include "base/logging.h"
-#include "mvcc/restore.h"
-#include "mvcc/store.h"
-#include "server/peer/snapshot_receiver.h"
+#include "base/log/logging.h"
+#include "mvcc/store/restore.h"
+#include "mvcc/store/store.h"
+#include "server/peer/streams/snapshot_receiver.h"
 #include "server/state/leases.h"
 #include "server/state/replicated_state.h"
 #include "tests/disk/memory_backend.h"

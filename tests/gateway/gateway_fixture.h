@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "rpc/http_input.h"
+#include "rpc/http/http_input.h"
 #include "server/gateway/gateway.h"
 #include "tests/server/served_member.h"
 

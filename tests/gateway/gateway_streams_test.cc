@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "base/api_errors.h"
-#include "rpc/loop.h"
-#include "server/services/snapshot_stream.h"
+#include "rpc/io/loop.h"
+#include "server/services/maintenance/snapshot_stream.h"
 #include "tests/gateway/gateway_fixture.h"
 
 namespace kvorum::server::gateway {

@@ -1,5 +1,5 @@
 // Reads for an answer end where its room does; writes do not.
-#include "mvcc/answer_room.h"
+#include "mvcc/store/answer_room.h"
 
 #include <cstddef>
 #include <string>

@@ -1,5 +1,5 @@
 // LmdbMappedTree over images of LMDB's files, sound and damaged.
-#include "mvcc/backend_lmdb_look_ahead.h"
+#include "mvcc/lmdb/backend_lmdb_look_ahead.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -22,8 +22,8 @@
 
 #include "base/check.h"
 #include "base/rng.h"
-#include "mvcc/backend_lmdb_pages.h"
-#include "mvcc/look_ahead.h"
+#include "mvcc/lmdb/backend_lmdb_pages.h"
+#include "mvcc/records/look_ahead.h"
 #include "tests/mvcc/backend_worlds.h"
 
 namespace kvorum::mvcc {

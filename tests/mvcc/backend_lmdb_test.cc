@@ -32,9 +32,9 @@
 #include <thread>
 #include <utility>
 
-#include "base/failpoint_control.h"
+#include "base/failpoint/failpoint_control.h"
 #include "base/rng.h"
-#include "mvcc/backend.h"
+#include "mvcc/lmdb/backend.h"
 #include "tests/eventually.h"
 #include "tests/mapped_bytes.h"
 #include "tests/mvcc/backend_worlds.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/rng.h"
-#include "mvcc/backend_lmdb_check.h"
+#include "mvcc/lmdb/backend_lmdb_check.h"
 #include "tests/mvcc/backend_worlds.h"
 
 namespace kvorum::mvcc {

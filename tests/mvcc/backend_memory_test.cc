@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
-#include "mvcc/backend.h"
+#include "mvcc/lmdb/backend.h"
 #include "tests/mvcc/backend_worlds.h"
 
 namespace kvorum::mvcc {

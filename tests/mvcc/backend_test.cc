@@ -1,5 +1,5 @@
-// The contract of mvcc/backend.h, kept by both implementations.
-#include "mvcc/backend.h"
+// The contract of mvcc/lmdb/backend.h, kept by both implementations.
+#include "mvcc/lmdb/backend.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/crc32c.h"
-#include "base/failpoint_control.h"
+#include "base/failpoint/failpoint_control.h"
 #include "base/rng.h"
 #include "tests/mvcc/backend_worlds.h"
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "mvcc/backend.h"
+#include "mvcc/lmdb/backend.h"
 #include "tests/disk/memory_backend.h"
 #include "tests/disk/sim_file_system.h"
 

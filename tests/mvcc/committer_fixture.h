@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "mvcc/committer.h"
+#include "mvcc/lmdb/committer.h"
 #include "tests/disk/memory_backend.h"
 #include "tests/mvcc/backend_worlds.h"
 

@@ -1,12 +1,12 @@
 // The committer's batches, deletions and defragmentations, on a lane whose time the test sets.
-#include "mvcc/committer.h"
+#include "mvcc/lmdb/committer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "base/failpoint_control.h"
+#include "base/failpoint/failpoint_control.h"
 #include "tests/mvcc/committer_fixture.h"
 
 namespace kvorum::mvcc {

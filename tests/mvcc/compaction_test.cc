@@ -1,5 +1,5 @@
 // Compaction: its refusals, the revisions it drops and keeps, its resumption after a crash.
-#include "mvcc/compaction.h"
+#include "mvcc/store/compaction.h"
 
 #include <cstdint>
 #include <numeric>

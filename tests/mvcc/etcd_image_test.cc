@@ -1,6 +1,6 @@
 // A store's content as etcd's file: the same buckets, keys and values as in the backend, also under
 // writes; the size is known before the first byte.
-#include "mvcc/etcd_image.h"
+#include "mvcc/transfer/etcd_image.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <map>
 
 #include "base/rng.h"
-#include "mvcc/long_key.h"
+#include "mvcc/lmdb/long_key.h"
 #include "tests/bbolt/image.h"
 #include "tests/mvcc/backend_worlds.h"
 

@@ -1,15 +1,15 @@
 // etcd's file put into a backend: what comes over, what is the caller's to say, and what is
 // refused.
-#include "mvcc/etcd_import.h"
+#include "mvcc/transfer/etcd_import.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
-#include "mvcc/etcd_image.h"
-#include "mvcc/key_value.h"
-#include "mvcc/long_key.h"
-#include "mvcc/snapshot_content.h"
+#include "mvcc/lmdb/long_key.h"
+#include "mvcc/records/key_value.h"
+#include "mvcc/transfer/etcd_image.h"
+#include "mvcc/transfer/snapshot_content.h"
 #include "tests/bbolt/image.h"
 #include "tests/mvcc/backend_worlds.h"
 

@@ -1,11 +1,11 @@
 // A snapshot that an etcd member sends becomes a backend, or leaves nothing behind.
-#include "mvcc/etcd_sink.h"
+#include "mvcc/transfer/etcd_sink.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
-#include "mvcc/key_value.h"
+#include "mvcc/records/key_value.h"
 #include "tests/bbolt/image.h"
 #include "tests/mvcc/backend_worlds.h"
 

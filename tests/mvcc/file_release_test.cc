@@ -1,5 +1,5 @@
 // Files that are freed piece by piece, and those that somebody may still want.
-#include "mvcc/file_release.h"
+#include "mvcc/records/file_release.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // HashKV in pieces: the same number as over one view, also under writes, and no page is
 // kept for it.
-#include "mvcc/hash_run.h"
+#include "mvcc/store/hash_run.h"
 
 #include <memory>
 #include <optional>

@@ -1,5 +1,5 @@
 // HashKV. The golden numbers were answered by an etcd 3.7.1 that was sent the same requests.
-#include "mvcc/hash.h"
+#include "mvcc/store/hash.h"
 
 #include <map>
 

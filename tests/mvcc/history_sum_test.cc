@@ -1,6 +1,6 @@
 // The incremental hash of the history: it equals the sum of a walk over the backend, for any
 // history, batches, compactions and restarts; and a backend that lost a record differs.
-#include "mvcc/history_sum.h"
+#include "mvcc/store/history_sum.h"
 
 #include <map>
 #include <memory>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "mvcc/history_scan.h"
+#include "mvcc/store/history_scan.h"
 #include "tests/mvcc/store_fixture.h"
 #include "tests/mvcc/store_random.h"
 

@@ -1,5 +1,5 @@
 // Blocks of all sizes from the index's arena.
-#include "mvcc/index_arena.h"
+#include "mvcc/index/index_arena.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The file of a saved key index: what is read is what was written, and no byte of it may change.
-#include "mvcc/index_file.h"
+#include "mvcc/index/index_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "mvcc/index_file_reader.h"
-#include "mvcc/index_file_writer.h"
+#include "mvcc/index/index_file_reader.h"
+#include "mvcc/index/index_file_writer.h"
 #include "tests/disk/sim_file_system.h"
 #include "tests/mvcc/key_index_model.h"
 #include "tests/mvcc/store_requests.h"

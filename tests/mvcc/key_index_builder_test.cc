@@ -1,5 +1,5 @@
 // Restoring the index from the backend's records.
-#include "mvcc/key_index_builder.h"
+#include "mvcc/index/key_index_builder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "mvcc/key_index.h"
+#include "mvcc/index/key_index.h"
 #include "tests/mvcc/store_requests.h"
 
 namespace kvorum::mvcc {

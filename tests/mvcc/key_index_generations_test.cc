@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "mvcc/key_index.h"
+#include "mvcc/index/key_index.h"
 
 namespace kvorum::mvcc {
 namespace {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/key_range.h"
-#include "mvcc/index_view.h"
-#include "mvcc/key_index_builder.h"
-#include "mvcc/revision.h"
+#include "mvcc/index/index_view.h"
+#include "mvcc/index/key_index_builder.h"
+#include "mvcc/records/revision.h"
 
 namespace kvorum::mvcc {
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "mvcc/key_index.h"
-#include "mvcc/look_ahead.h"
+#include "mvcc/index/key_index.h"
+#include "mvcc/records/look_ahead.h"
 #include "tests/mvcc/key_index_model.h"
 
 namespace kvorum::mvcc {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "mvcc/index_arena.h"
-#include "mvcc/index_node.h"
-#include "mvcc/key_index.h"
+#include "mvcc/index/index_arena.h"
+#include "mvcc/index/index_node.h"
+#include "mvcc/index/key_index.h"
 #include "tests/mvcc/store_requests.h"
 
 namespace kvorum::mvcc {

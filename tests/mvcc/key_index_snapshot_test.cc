@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "mvcc/key_index.h"
+#include "mvcc/index/key_index.h"
 #include "tests/mvcc/store_requests.h"
 
 namespace kvorum::mvcc {

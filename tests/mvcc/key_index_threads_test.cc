@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "mvcc/key_index.h"
+#include "mvcc/index/key_index.h"
 #include "tests/mvcc/store_requests.h"
 
 namespace kvorum::mvcc {

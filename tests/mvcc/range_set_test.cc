@@ -1,4 +1,4 @@
-#include "mvcc/range_set.h"
+#include "mvcc/records/range_set.h"
 
 #include <gtest/gtest.h>
 

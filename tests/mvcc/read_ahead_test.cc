@@ -1,4 +1,4 @@
-#include "mvcc/read_ahead.h"
+#include "mvcc/records/read_ahead.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // The result of a start from the backend's records: the same index for any number of threads,
 // the leases, and refusals of records that contradict each other.
-#include "mvcc/restore.h"
+#include "mvcc/store/restore.h"
 
 #include <map>
 
-#include "mvcc/write_batch.h"
+#include "mvcc/lmdb/write_batch.h"
 #include "tests/disk/memory_backend.h"
 #include "tests/mvcc/store_fixture.h"
 

@@ -5,10 +5,10 @@
 #include <map>
 #include <set>
 
-#include "base/failpoint_control.h"
-#include "mvcc/bucket.h"
-#include "mvcc/etcd_content.h"
-#include "mvcc/index_file.h"
+#include "base/failpoint/failpoint_control.h"
+#include "mvcc/index/index_file.h"
+#include "mvcc/records/bucket.h"
+#include "mvcc/transfer/etcd_content.h"
 #include "tests/mvcc/store_fixture.h"
 
 namespace kvorum::mvcc {

@@ -1,6 +1,6 @@
 // A snapshot's way: the bytes are pinned, each kind of backend makes and takes them, and nothing
 // that was cut, flipped, lost or moved is taken for a snapshot.
-#include "mvcc/snapshot_stream.h"
+#include "mvcc/transfer/snapshot_stream.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "base/rng.h"
-#include "mvcc/key_value.h"
-#include "mvcc/snapshot_format.h"
+#include "mvcc/records/key_value.h"
+#include "mvcc/records/snapshot_format.h"
 #include "tests/disk/memory_backend.h"
 #include "tests/eventually.h"
 #include "tests/mvcc/backend_worlds.h"

@@ -8,7 +8,7 @@
 
 #include <map>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "tests/mvcc/crash_images.h"
 #include "tests/mvcc/store_fixture.h"
 #include "tests/mvcc/store_model.h"

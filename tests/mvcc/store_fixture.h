@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "base/api_errors.h"
-#include "base/logging.h"
-#include "mvcc/key_value.h"
-#include "mvcc/store.h"
+#include "base/log/logging.h"
+#include "mvcc/records/key_value.h"
+#include "mvcc/store/store.h"
 #include "tests/disk/memory_backend.h"
 #include "tests/disk/sim_file_system.h"
 #include "tests/mvcc/manual_executor.h"

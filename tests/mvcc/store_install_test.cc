@@ -9,9 +9,9 @@
 
 #include "base/executor.h"
 #include "base/rng.h"
-#include "mvcc/hash_run.h"
-#include "mvcc/history_scan.h"
-#include "mvcc/history_sum.h"
+#include "mvcc/store/hash_run.h"
+#include "mvcc/store/history_scan.h"
+#include "mvcc/store/history_sum.h"
 #include "tests/eventually.h"
 #include "tests/mvcc/crash_images.h"
 #include "tests/mvcc/store_fixture.h"

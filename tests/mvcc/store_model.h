@@ -16,11 +16,11 @@
 
 #include "base/api_errors.h"
 #include "base/crc32c.h"
-#include "mvcc/hash.h"
-#include "mvcc/key_value.h"
-#include "mvcc/requests.h"
-#include "mvcc/revision.h"
-#include "mvcc/txn.h"
+#include "mvcc/records/key_value.h"
+#include "mvcc/records/requests.h"
+#include "mvcc/records/revision.h"
+#include "mvcc/records/txn.h"
+#include "mvcc/store/hash.h"
 
 namespace kvorum::mvcc {
 

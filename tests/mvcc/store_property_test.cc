@@ -10,8 +10,8 @@
 #include <list>
 #include <sstream>
 
-#include "base/logging.h"
-#include "mvcc/validate.h"
+#include "base/log/logging.h"
+#include "mvcc/records/validate.h"
 #include "tests/mvcc/store_fixture.h"
 #include "tests/mvcc/store_model.h"
 #include "tests/mvcc/store_random.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "mvcc/requests.h"
+#include "mvcc/records/requests.h"
 #include "tests/mvcc/store_requests.h"
 
 namespace kvorum::mvcc {

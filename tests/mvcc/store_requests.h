@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "mvcc/requests.h"
+#include "mvcc/records/requests.h"
 
 namespace kvorum::mvcc {
 

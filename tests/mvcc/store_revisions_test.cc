@@ -1,4 +1,4 @@
-#include "mvcc/store_revisions.h"
+#include "mvcc/store/store_revisions.h"
 
 #include <gtest/gtest.h>
 

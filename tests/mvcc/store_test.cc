@@ -1,5 +1,5 @@
 // The rules of Put, DeleteRange and Range (and of their answers), one test per rule.
-#include "mvcc/store.h"
+#include "mvcc/store/store.h"
 
 #include <map>
 

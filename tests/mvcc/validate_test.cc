@@ -1,4 +1,4 @@
-#include "mvcc/validate.h"
+#include "mvcc/records/validate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

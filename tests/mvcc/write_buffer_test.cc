@@ -1,4 +1,4 @@
-#include "mvcc/write_buffer.h"
+#include "mvcc/lmdb/write_buffer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

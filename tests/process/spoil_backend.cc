@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "mvcc/backend_lmdb_format.h"
-#include "mvcc/key_value.h"
+#include "mvcc/lmdb/backend_lmdb_format.h"
+#include "mvcc/records/key_value.h"
 
 namespace {
 

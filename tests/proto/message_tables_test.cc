@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "api/tables.h"
 #include "auth/auth_record.h"
 #include "base/rng.h"
 #include "lease/lease_record.h"
@@ -31,8 +32,7 @@
 #include "proto/wal.pb.h"
 #include "proto/wal_metadata.pb.h"
 #include "proto/wire.h"
-#include "rpc/health.h"
-#include "server/messages/tables.h"
+#include "rpc/call/health.h"
 #include "wal/marker.h"
 
 namespace kvorum {

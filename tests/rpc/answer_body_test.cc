@@ -1,4 +1,4 @@
-#include "rpc/answer_body.h"
+#include "rpc/call/answer_body.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "rpc/output_batch.h"
-#include "rpc/socket.h"
+#include "rpc/call/output_batch.h"
+#include "rpc/tls/socket.h"
 #include "tests/rpc/http2_client.h"
 
 namespace kvorum::rpc {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "rpc/loop.h"
+#include "rpc/io/loop.h"
 
 namespace kvorum::rpc {
 namespace {

@@ -1,4 +1,4 @@
-#include "rpc/chunked_body.h"
+#include "rpc/http/chunked_body.h"
 
 #include <gtest/gtest.h>
 

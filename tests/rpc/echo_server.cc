@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/executor.h"
-#include "rpc/server.h"
+#include "rpc/server/server.h"
 
 namespace kvorum::rpc {
 namespace {

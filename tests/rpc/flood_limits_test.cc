@@ -1,8 +1,8 @@
-#include "rpc/flood_limits.h"
+#include "rpc/session/flood_limits.h"
 
 #include <gtest/gtest.h>
 
-#include "rpc/server.h"
+#include "rpc/server/server.h"
 
 namespace kvorum::rpc {
 namespace {

@@ -1,5 +1,5 @@
 // A client's connection for single calls, against our own server.
-#include "rpc/grpc_connection.h"
+#include "rpc/client/grpc_connection.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "rpc/socket.h"
+#include "rpc/tls/socket.h"
 #include "tests/rpc/test_server.h"
 
 namespace kvorum::rpc {

@@ -1,5 +1,5 @@
 // The words of gRPC over HTTP/2, as tables.
-#include "rpc/grpc_protocol.h"
+#include "rpc/call/grpc_protocol.h"
 
 #include <gtest/gtest.h>
 #include <zlib.h>

@@ -1,6 +1,6 @@
 // Turns and places of handshakes, without sockets: the gate's loop is not started, its time stands
 // still.
-#include "rpc/handshake_gate.h"
+#include "rpc/tls/handshake_gate.h"
 
 #include <gtest/gtest.h>
 

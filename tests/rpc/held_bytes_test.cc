@@ -1,10 +1,10 @@
-#include "rpc/held_bytes.h"
+#include "rpc/session/held_bytes.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "rpc/loop.h"
+#include "rpc/io/loop.h"
 
 namespace kvorum::rpc {
 namespace {

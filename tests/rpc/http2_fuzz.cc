@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "rpc/http2_session.h"
-#include "rpc/loop.h"
-#include "rpc/per_loop.h"
+#include "rpc/http2/http2_session.h"
+#include "rpc/io/loop.h"
+#include "rpc/session/per_loop.h"
 
 namespace kvorum::rpc {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "rpc/http.h"
+#include "rpc/http/http.h"
 
 namespace kvorum::rpc {
 namespace {

@@ -1,4 +1,4 @@
-#include "rpc/keepalive.h"
+#include "rpc/http/keepalive.h"
 
 #include <gtest/gtest.h>
 

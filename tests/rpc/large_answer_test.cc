@@ -1,5 +1,5 @@
 // Answers that are too large to be held: refused by size, made in pieces, broken off, cut.
-#include "rpc/large_answer.h"
+#include "rpc/call/large_answer.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

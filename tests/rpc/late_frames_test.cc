@@ -1,4 +1,4 @@
-#include "rpc/late_frames.h"
+#include "rpc/http2/late_frames.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The machinery under the server: timers, the mailbox, the loop's order of work, output batches.
-#include "rpc/loop.h"
+#include "rpc/io/loop.h"
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "rpc/mailbox.h"
-#include "rpc/output_batch.h"
-#include "rpc/socket.h"
-#include "rpc/timer_heap.h"
+#include "rpc/call/output_batch.h"
+#include "rpc/io/mailbox.h"
+#include "rpc/io/timer_heap.h"
+#include "rpc/tls/socket.h"
 
 namespace kvorum::rpc {
 namespace {

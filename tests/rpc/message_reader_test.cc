@@ -1,4 +1,4 @@
-#include "rpc/message_reader.h"
+#include "rpc/call/message_reader.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The bytes of a body between the session that receives them and the handler that reads them.
-#include "rpc/open_body.h"
+#include "rpc/call/open_body.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "rpc/grpc_protocol.h"
-#include "rpc/loop.h"
+#include "rpc/call/grpc_protocol.h"
+#include "rpc/io/loop.h"
 
 namespace kvorum::rpc {
 namespace {

@@ -1,4 +1,4 @@
-#include "rpc/owning_list.h"
+#include "rpc/io/owning_list.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "rpc/packed_metadata.h"
+#include "rpc/call/packed_metadata.h"
 
 #include <gtest/gtest.h>
 

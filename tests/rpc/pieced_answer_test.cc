@@ -1,4 +1,4 @@
-#include "rpc/pieced_answer.h"
+#include "rpc/call/pieced_answer.h"
 
 #include <gtest/gtest.h>
 

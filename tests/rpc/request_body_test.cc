@@ -1,4 +1,4 @@
-#include "rpc/request_body.h"
+#include "rpc/call/request_body.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "rpc/request_head.h"
+#include "rpc/call/request_head.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // The objects that handlers hold, without any transport.
-#include "rpc/service.h"
+#include "rpc/call/service.h"
 
 #include <gtest/gtest.h>
 
 #include <optional>
 #include <string>
 
-#include "rpc/http.h"
+#include "rpc/http/http.h"
 
 namespace kvorum::rpc {
 namespace {

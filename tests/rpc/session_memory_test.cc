@@ -1,4 +1,4 @@
-#include "rpc/session_memory.h"
+#include "rpc/io/session_memory.h"
 
 #include <gtest/gtest.h>
 

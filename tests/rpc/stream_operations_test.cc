@@ -1,4 +1,4 @@
-#include "rpc/stream_operations.h"
+#include "rpc/call/stream_operations.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "rpc/http_input.h"
-#include "rpc/websocket_handshake.h"
+#include "rpc/http/http_input.h"
+#include "rpc/http1/websocket_handshake.h"
 
 namespace kvorum::rpc {
 namespace {

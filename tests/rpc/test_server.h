@@ -33,8 +33,8 @@
 #include <vector>
 
 #include "base/executor.h"
-#include "rpc/health.h"
-#include "rpc/server.h"
+#include "rpc/call/health.h"
+#include "rpc/server/server.h"
 #include "tests/eventually.h"
 
 namespace kvorum::rpc {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "rpc/tls_stream.h"
+#include "rpc/tls/tls_stream.h"
 #include "tests/rpc/http2_client.h"
 
 namespace kvorum::rpc {

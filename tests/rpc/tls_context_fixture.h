@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "rpc/tls_context.h"
+#include "rpc/tls/tls_context.h"
 #include "tests/rpc/certificates.h"
 
 namespace kvorum::rpc {

@@ -1,5 +1,5 @@
 // The rules for connecting: with which certificates, names, versions and ciphers.
-#include "rpc/tls_context.h"
+#include "rpc/tls/tls_context.h"
 
 #include <gmock/gmock.h>
 #include <openssl/ssl.h>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "rpc/tls_ciphers.h"
+#include "rpc/tls/tls_ciphers.h"
 #include "tests/rpc/tls_context_fixture.h"
 
 namespace kvorum::rpc {

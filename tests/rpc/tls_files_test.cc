@@ -1,5 +1,5 @@
 // The files of a TLS context: their faults, and the effect of changing them.
-#include "rpc/tls_files.h"
+#include "rpc/tls/tls_files.h"
 
 #include <gmock/gmock.h>
 #include <openssl/ssl.h>
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "rpc/self_signed.h"
+#include "rpc/tls/self_signed.h"
 #include "tests/rpc/tls_context_fixture.h"
 
 namespace kvorum::rpc {

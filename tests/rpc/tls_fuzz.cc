@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "rpc/tls_stream.h"
+#include "rpc/tls/tls_stream.h"
 #include "tests/rpc/certificates.h"
 
 namespace kvorum::rpc {

@@ -1,5 +1,5 @@
 // TLS around a descriptor: one end is the link, the other is played by hand over a socket pair.
-#include "rpc/tls_link.h"
+#include "rpc/tls/tls_link.h"
 
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "rpc/socket.h"
+#include "rpc/tls/socket.h"
 #include "tests/rpc/certificates.h"
 
 namespace kvorum::rpc {

@@ -1,5 +1,5 @@
 // Requests for a WebSocket, as Go's servers judge them.
-#include "rpc/websocket_handshake.h"
+#include "rpc/http1/websocket_handshake.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "rpc/window_change.h"
+#include "rpc/http2/window_change.h"
 
 #include <gtest/gtest.h>
 

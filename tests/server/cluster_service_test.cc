@@ -1,5 +1,5 @@
 // Changes of the members, asked for at the members of small clusters.
-#include "server/services/cluster_service.h"
+#include "server/services/cluster/cluster_service.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,9 +14,9 @@
 #include "base/api_errors.h"
 #include "proto/rpc.pb.h"
 #include "server/call/member_patches.h"
-#include "server/services/promote_forwarder.h"
+#include "server/services/cluster/promote_forwarder.h"
+#include "tests/server/auth/method_paths.h"
 #include "tests/server/member_services.h"
-#include "tests/server/method_paths.h"
 #include "tests/server/request_bodies.h"
 
 namespace kvorum::server {

@@ -3,10 +3,10 @@
 
 #include <string>
 
+#include "api/downgrade.h"
+#include "api/maintenance_encode.h"
 #include "base/api_errors.h"
 #include "proto/rpc.pb.h"
-#include "server/messages/downgrade.h"
-#include "server/messages/maintenance_encode.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "mvcc/read_batch.h"
-#include "tests/server/auth_fixture.h"
+#include "mvcc/store/read_batch.h"
+#include "tests/server/auth/auth_fixture.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 

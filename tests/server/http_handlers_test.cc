@@ -1,5 +1,5 @@
 // The ports' answers over HTTP/1.1.
-#include "server/services/http_handlers.h"
+#include "server/services/maintenance/http_handlers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "server/messages/maintenance_encode.h"
-#include "server/messages/member_id.h"
-#include "server/replica/defragment_turns.h"
-#include "server/services/hash_http.h"
-#include "server/services/health.h"
-#include "server/services/peer_http.h"
-#include "tests/server/keeping_sink.h"
+#include "api/maintenance_encode.h"
+#include "api/member_id.h"
+#include "server/replica/upkeep/defragment_turns.h"
+#include "server/services/cluster/peer_http.h"
+#include "server/services/maintenance/hash_http.h"
+#include "server/services/maintenance/health.h"
+#include "tests/server/peer/keeping_sink.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 

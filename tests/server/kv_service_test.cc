@@ -1,5 +1,5 @@
 // The KV service, from the request's bytes to the answer's, over a whole member.
-#include "server/services/kv_service.h"
+#include "server/services/kv/kv_service.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "api/kv_decode.h"
 #include "base/api_errors.h"
 #include "proto/rpc.pb.h"
-#include "server/messages/kv_decode.h"
-#include "server/replica/replica.h"
-#include "server/replica/request_id.h"
+#include "server/replica/drive/replica.h"
+#include "server/replica/drive/request_id.h"
 #include "server/state/alarms.h"
-#include "tests/server/method_paths.h"
+#include "tests/server/auth/method_paths.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/api_errors.h"
 #include "proto/rpc.pb.h"
-#include "tests/server/method_paths.h"
+#include "tests/server/auth/method_paths.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 

@@ -1,6 +1,6 @@
 // Renewals and times to live of leases requested at one member of a cluster, whose way to the
 // leader is played by the test: the posts, and each possible answer.
-#include "server/services/lease_access.h"
+#include "server/services/lease/lease_access.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 
 #include "base/api_errors.h"
 #include "server/call/request_batcher.h"
-#include "server/peer/peer_poster.h"
-#include "tests/server/small_cluster.h"
+#include "server/peer/transport/peer_poster.h"
+#include "tests/server/replica/small_cluster.h"
 
 namespace kvorum::server {
 namespace {

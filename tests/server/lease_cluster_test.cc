@@ -12,10 +12,10 @@
 
 #include "base/api_errors.h"
 #include "proto/rpc.pb.h"
+#include "tests/server/auth/method_paths.h"
 #include "tests/server/live_stream.h"
-#include "tests/server/method_paths.h"
+#include "tests/server/peer/small_poster.h"
 #include "tests/server/request_bodies.h"
-#include "tests/server/small_poster.h"
 
 namespace kvorum::server {
 namespace {

@@ -1,5 +1,5 @@
 // The Lease service of one member: requests in, the API's answers out.
-#include "server/services/lease_service.h"
+#include "server/services/lease/lease_service.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,10 +11,10 @@
 
 #include "base/api_errors.h"
 #include "proto/rpc.pb.h"
-#include "server/replica/replica.h"
+#include "server/replica/drive/replica.h"
 #include "server/state/leases.h"
+#include "tests/server/auth/method_paths.h"
 #include "tests/server/live_stream.h"
-#include "tests/server/method_paths.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 

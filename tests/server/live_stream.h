@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 #include "base/task.h"
-#include "rpc/service.h"
+#include "rpc/call/service.h"
 
 namespace kvorum::server {
 

@@ -1,17 +1,17 @@
 // Maintenance and Cluster.MemberList over a whole member.
-#include "server/services/maintenance_service.h"
+#include "server/services/maintenance/maintenance_service.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "api/kv_decode.h"
+#include "api/maintenance_encode.h"
 #include "base/api_errors.h"
 #include "proto/rpc.pb.h"
-#include "server/messages/kv_decode.h"
-#include "server/messages/maintenance_encode.h"
 #include "server/state/alarms.h"
-#include "tests/server/method_paths.h"
+#include "tests/server/auth/method_paths.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 

@@ -11,16 +11,16 @@
 #include <utility>
 #include <vector>
 
-#include "rpc/service.h"
+#include "api/maintenance_encode.h"
+#include "api/member_id.h"
+#include "rpc/call/service.h"
 #include "server/call/request_batcher.h"
-#include "server/messages/maintenance_encode.h"
-#include "server/messages/member_id.h"
-#include "server/replica/joining.h"
-#include "server/services/cluster_service.h"
-#include "server/services/kv_service.h"
-#include "server/services/lease_service.h"
-#include "server/services/maintenance_service.h"
-#include "tests/server/small_cluster.h"
+#include "server/replica/recovery/joining.h"
+#include "server/services/cluster/cluster_service.h"
+#include "server/services/kv/kv_service.h"
+#include "server/services/lease/lease_service.h"
+#include "server/services/maintenance/maintenance_service.h"
+#include "tests/server/replica/small_cluster.h"
 
 namespace kvorum::server {
 

@@ -1,5 +1,5 @@
 // KV.RangeStream: how the chunks are cut, and their combined content.
-#include "server/services/range_stream.h"
+#include "server/services/kv/range_stream.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "api/kv_decode.h"
 #include "base/api_errors.h"
 #include "proto/rpc.pb.h"
-#include "server/messages/kv_decode.h"
-#include "tests/server/method_paths.h"
+#include "tests/server/auth/method_paths.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "rpc/loop.h"
+#include "rpc/io/loop.h"
 #include "server/call/held_view.h"
-#include "server/replica/replica.h"
-#include "tests/server/method_paths.h"
+#include "server/replica/drive/replica.h"
+#include "tests/server/auth/method_paths.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"
 

@@ -1,5 +1,5 @@
 // Maintenance.Snapshot: the messages as etcd's clients expect them, the file in them, slow clients.
-#include "server/services/snapshot_stream.h"
+#include "server/services/maintenance/snapshot_stream.h"
 
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
@@ -9,10 +9,10 @@
 #include <set>
 #include <string>
 
+#include "api/maintenance_encode.h"
 #include "base/api_errors.h"
-#include "mvcc/etcd_image.h"
+#include "mvcc/transfer/etcd_image.h"
 #include "proto/rpc.pb.h"
-#include "server/messages/maintenance_encode.h"
 #include "tests/bbolt/image.h"
 #include "tests/disk/memory_backend.h"
 #include "tests/server/request_bodies.h"

@@ -1,6 +1,6 @@
 // The small bytes of a stream: what they reserve, what they cost while they wait to be sent, and
 // that nothing stays behind.
-#include "server/services/stream_tail.h"
+#include "server/services/kv/stream_tail.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "server/services/strict_reconfig.h"
+#include "server/services/cluster/strict_reconfig.h"
 
 #include <gtest/gtest.h>
 

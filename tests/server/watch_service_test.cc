@@ -1,5 +1,5 @@
 // The Watch service over a whole member: its wire format, and the cost of a stream.
-#include "server/services/watch_service.h"
+#include "server/services/kv/watch_service.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

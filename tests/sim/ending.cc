@@ -1,6 +1,6 @@
 #include "tests/sim/ending.h"
 
-#include "tests/sim/request.h"
+#include "tests/sim/clients/request.h"
 
 namespace kvorum::sim {
 namespace {

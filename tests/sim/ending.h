@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "tests/sim/clients.h"
-#include "tests/sim/copies.h"
-#include "tests/sim/lock_clients.h"
-#include "tests/sim/lock_judge.h"
-#include "tests/sim/machine.h"
-#include "tests/sim/watchers.h"
-#include "tests/sim/world.h"
+#include "tests/sim/clients/clients.h"
+#include "tests/sim/clients/lock_clients.h"
+#include "tests/sim/clients/watchers.h"
+#include "tests/sim/judges/copies.h"
+#include "tests/sim/judges/lock_judge.h"
+#include "tests/sim/world/machine.h"
+#include "tests/sim/world/world.h"
 
 namespace kvorum::sim {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <utility>
 
-#include "server/messages/member_id.h"
-#include "server/peer/incarnation.h"
+#include "api/member_id.h"
+#include "server/peer/io/incarnation.h"
 
 namespace kvorum::sim {
 namespace {

@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/sim/machine.h"
-#include "tests/sim/network.h"
-#include "tests/sim/world.h"
+#include "tests/sim/world/machine.h"
+#include "tests/sim/world/network.h"
+#include "tests/sim/world/world.h"
 
 namespace kvorum::sim {
 

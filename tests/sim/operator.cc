@@ -6,11 +6,11 @@
 #include <set>
 #include <utility>
 
-#include "server/messages/internal_request.h"
-#include "server/messages/maintenance_encode.h"
-#include "server/messages/member_id.h"
-#include "server/services/strict_reconfig.h"
-#include "tests/sim/peer_ports.h"
+#include "api/entries/internal_request.h"
+#include "api/maintenance_encode.h"
+#include "api/member_id.h"
+#include "server/services/cluster/strict_reconfig.h"
+#include "tests/sim/world/peer_ports.h"
 #include "wal/wal.h"
 
 namespace kvorum::sim {

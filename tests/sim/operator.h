@@ -20,9 +20,9 @@
 
 #include "server/state/member_change.h"
 #include "server/state/membership.h"
-#include "tests/sim/machine.h"
-#include "tests/sim/oracle.h"
-#include "tests/sim/world.h"
+#include "tests/sim/judges/oracle.h"
+#include "tests/sim/world/machine.h"
+#include "tests/sim/world/world.h"
 
 namespace kvorum::sim {
 

@@ -5,11 +5,11 @@
 #include <memory>
 #include <vector>
 
-#include "tests/sim/drifting_clock.h"
-#include "tests/sim/lane.h"
+#include "tests/sim/clients/sim_store.h"
 #include "tests/sim/program_user.h"
-#include "tests/sim/sim_store.h"
-#include "tests/sim/world.h"
+#include "tests/sim/world/drifting_clock.h"
+#include "tests/sim/world/lane.h"
+#include "tests/sim/world/world.h"
 
 namespace kvorum::sim {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "tests/sim/machine.h"
-#include "tests/sim/users.h"
-#include "tests/sim/world.h"
+#include "tests/sim/clients/users.h"
+#include "tests/sim/world/machine.h"
+#include "tests/sim/world/world.h"
 
 namespace kvorum::sim {
 

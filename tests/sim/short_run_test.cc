@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/sim/lane.h"
 #include "tests/sim/simulation.h"
+#include "tests/sim/world/lane.h"
 
 namespace kvorum::sim {
 namespace {

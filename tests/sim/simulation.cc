@@ -7,24 +7,24 @@
 #include <set>
 #include <utility>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "raft/node.h"
-#include "tests/sim/administrator.h"
-#include "tests/sim/auth_judge.h"
-#include "tests/sim/copies.h"
+#include "tests/sim/clients/administrator.h"
+#include "tests/sim/clients/lock_clients.h"
+#include "tests/sim/clients/users.h"
+#include "tests/sim/clients/watchers.h"
 #include "tests/sim/ending.h"
-#include "tests/sim/lease_holders.h"
-#include "tests/sim/lease_ledger.h"
-#include "tests/sim/lock_clients.h"
-#include "tests/sim/lock_judge.h"
-#include "tests/sim/log_model.h"
+#include "tests/sim/judges/auth_judge.h"
+#include "tests/sim/judges/copies.h"
+#include "tests/sim/judges/lease_holders.h"
+#include "tests/sim/judges/lease_ledger.h"
+#include "tests/sim/judges/lock_judge.h"
+#include "tests/sim/judges/log_model.h"
 #include "tests/sim/operator.h"
-#include "tests/sim/peer_ports.h"
-#include "tests/sim/peer_posts.h"
-#include "tests/sim/services.h"
 #include "tests/sim/spoiler.h"
-#include "tests/sim/users.h"
-#include "tests/sim/watchers.h"
+#include "tests/sim/world/peer_ports.h"
+#include "tests/sim/world/peer_posts.h"
+#include "tests/sim/world/services.h"
 
 namespace kvorum::sim {
 namespace {

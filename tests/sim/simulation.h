@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "tests/sim/clients.h"
-#include "tests/sim/machine.h"
+#include "tests/sim/clients/clients.h"
+#include "tests/sim/judges/oracle.h"
 #include "tests/sim/nemesis.h"
-#include "tests/sim/network.h"
-#include "tests/sim/oracle.h"
-#include "tests/sim/world.h"
+#include "tests/sim/world/machine.h"
+#include "tests/sim/world/network.h"
+#include "tests/sim/world/world.h"
 
 namespace kvorum::sim {
 

@@ -3,9 +3,9 @@
 #include <string>
 #include <utility>
 
-#include "mvcc/key_value.h"
-#include "server/messages/internal_request.h"
-#include "server/replica/replica.h"
+#include "api/entries/internal_request.h"
+#include "mvcc/records/key_value.h"
+#include "server/replica/drive/replica.h"
 #include "tests/server/request_bodies.h"
 
 namespace kvorum::sim {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "tests/disk/memory_backend.h"
-#include "tests/sim/machine.h"
-#include "tests/sim/world.h"
+#include "tests/sim/world/machine.h"
+#include "tests/sim/world/world.h"
 
 namespace kvorum::sim {
 

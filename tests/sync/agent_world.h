@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "sync/syncer.h"
+#include "sync/agent/syncer.h"
 #include "tests/sync/catalog_store.h"
 #include "tests/sync/manual_executor.h"
 

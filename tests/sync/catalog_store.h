@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "sync/store.h"
+#include "sync/store/store.h"
 #include "tests/sync/manual_executor.h"
 
 namespace kvorum::sync {

@@ -16,9 +16,9 @@
 #include <thread>
 #include <vector>
 
-#include "sync/check_machine.h"
-#include "sync/check_runner.h"
-#include "sync/system_prober.h"
+#include "sync/agent/check_machine.h"
+#include "sync/checks/check_runner.h"
+#include "sync/checks/system_prober.h"
 #include "tests/eventually.h"
 #include "tests/sync/agent_world.h"
 

@@ -1,5 +1,5 @@
 // A cluster as a store, over a member whose every message is the test's.
-#include "sync/client_store.h"
+#include "sync/store/client_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

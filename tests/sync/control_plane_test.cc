@@ -1,6 +1,6 @@
 // The behaviours W1 to W21 of docs/sync_behaviours.md as subscribers see them, with the store and
 // the wire replaced.
-#include "sync/control_plane.h"
+#include "sync/delta/control_plane.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

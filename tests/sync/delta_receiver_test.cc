@@ -1,5 +1,5 @@
 // A subscriber's side of the delta discovery protocol.
-#include "sync/delta_receiver.h"
+#include "sync/delta/delta_receiver.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

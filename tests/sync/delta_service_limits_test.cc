@@ -11,7 +11,7 @@
 
 #include "base/executor.h"
 #include "proto/discovery.grpc.pb.h"
-#include "sync/delta_service.h"
+#include "sync/delta/delta_service.h"
 #include "tests/eventually.h"
 #include "tests/rpc/certificates.h"
 #include "tests/rpc/http2_client.h"

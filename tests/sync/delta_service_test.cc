@@ -1,6 +1,6 @@
 // The service and our client on loopback: what the wire adds to the pure classes. What other
 // people's clients see, and the limits, are in delta_service_limits_test.cc.
-#include "sync/delta_service.h"
+#include "sync/delta/delta_service.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "base/executor.h"
-#include "sync/delta_client.h"
+#include "sync/delta/delta_client.h"
 #include "tests/eventually.h"
 #include "tests/rpc/certificates.h"
 #include "tests/sync/fake_delta.h"

@@ -1,10 +1,10 @@
 // The delta discovery protocol of one stream, seen from the server.
-#include "sync/delta_stream.h"
+#include "sync/delta/delta_stream.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sync/reconciler.h"
+#include "sync/delta/reconciler.h"
 
 namespace kvorum::sync {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "sync/control_plane.h"
+#include "sync/delta/control_plane.h"
 
 namespace kvorum::sync {
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "sync/store.h"
+#include "sync/store/store.h"
 
 namespace kvorum::sync {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "sync/store.h"
+#include "sync/store/store.h"
 
 namespace kvorum::sync {
 

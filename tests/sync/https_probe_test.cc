@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "sync/system_prober.h"
+#include "sync/checks/system_prober.h"
 #include "tests/rpc/certificates.h"
 
 namespace kvorum::sync {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "sync/informer.h"
+#include "sync/informer/informer.h"
 #include "tests/sync/fake_store.h"
 #include "tests/sync/manual_executor.h"
 

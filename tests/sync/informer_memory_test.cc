@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "sync/informer.h"
+#include "sync/informer/informer.h"
 #include "tests/sync/generated_store.h"
 #include "tests/sync/manual_executor.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "sync/metrics.h"
+#include "sync/kernel/metrics.h"
 #include "tests/sync/informer_fixture.h"
 
 namespace kvorum::sync {

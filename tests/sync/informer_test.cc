@@ -1,11 +1,11 @@
 // An informer keeps its copy equal to the store and tells its listeners (I1 to I4, I17, I18 of
 // docs/sync_behaviours.md); what needs no real server.
-#include "sync/informer.h"
+#include "sync/informer/informer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sync/metrics.h"
+#include "sync/kernel/metrics.h"
 #include "tests/sync/informer_fixture.h"
 
 namespace kvorum::sync {

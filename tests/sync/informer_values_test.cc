@@ -7,8 +7,8 @@
 #include <string>
 
 #include "proto/kv.pb.h"
-#include "sync/codec_json.h"
-#include "sync/codec_protobuf.h"
+#include "sync/store/codec_json.h"
+#include "sync/store/codec_protobuf.h"
 #include "tests/sync/informer_fixture.h"
 
 namespace kvorum::sync {

@@ -13,12 +13,12 @@
 #include <variant>
 #include <vector>
 
-#include "sync/bus.h"
-#include "sync/jitter.h"
-#include "sync/loop.h"
-#include "sync/pause.h"
-#include "sync/timer.h"
-#include "sync/trigger.h"
+#include "sync/kernel/bus.h"
+#include "sync/kernel/jitter.h"
+#include "sync/kernel/loop.h"
+#include "sync/kernel/pause.h"
+#include "sync/kernel/timer.h"
+#include "sync/kernel/trigger.h"
 #include "tests/sync/manual_executor.h"
 
 namespace kvorum::sync {

@@ -1,5 +1,5 @@
 // The bounds of one listener's queue, which tells everything in the end.
-#include "sync/listener_queue.h"
+#include "sync/informer/listener_queue.h"
 
 #include <gtest/gtest.h>
 

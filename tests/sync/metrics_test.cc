@@ -1,4 +1,4 @@
-#include "sync/metrics.h"
+#include "sync/kernel/metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "sync/system_prober.h"
+#include "sync/checks/system_prober.h"
 #include "tests/eventually.h"
 
 namespace {

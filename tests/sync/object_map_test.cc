@@ -1,4 +1,4 @@
-#include "sync/object_map.h"
+#include "sync/store/object_map.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "sync/list_merge.h"
+#include "sync/store/list_merge.h"
 
 namespace kvorum::sync {
 namespace {

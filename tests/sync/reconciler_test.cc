@@ -1,4 +1,4 @@
-#include "sync/reconciler.h"
+#include "sync/delta/reconciler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The registry by itself, its entries' bounds, and the forms in which they are written.
-#include "sync/registry.h"
+#include "sync/agent/registry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "sync/agent_state.h"
-#include "sync/catalog.h"
-#include "sync/codec_json.h"
-#include "sync/state_file.h"
+#include "sync/agent/agent_state.h"
+#include "sync/agent/catalog.h"
+#include "sync/agent/state_file.h"
+#include "sync/store/codec_json.h"
 
 namespace kvorum::sync {
 namespace {

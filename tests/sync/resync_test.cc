@@ -1,5 +1,5 @@
 // The periods of resync rounds: I6 to I9 of docs/sync_behaviours.md.
-#include "sync/resync.h"
+#include "sync/informer/resync.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

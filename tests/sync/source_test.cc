@@ -1,5 +1,5 @@
 // The behaviours of the source (S1 to S12 of docs/sync_behaviours.md) that need no real server.
-#include "sync/source.h"
+#include "sync/informer/source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "sync/metrics.h"
+#include "sync/kernel/metrics.h"
 #include "tests/sync/fake_store.h"
 #include "tests/sync/manual_executor.h"
 

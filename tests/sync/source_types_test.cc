@@ -1,10 +1,10 @@
 // The control plane over prefixes of a store in memory.
-#include "sync/source_types.h"
+#include "sync/informer/source_types.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sync/control_plane.h"
+#include "sync/delta/control_plane.h"
 #include "tests/sync/fake_delta.h"
 #include "tests/sync/fake_store.h"
 #include "tests/sync/manual_executor.h"

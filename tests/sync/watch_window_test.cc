@@ -1,4 +1,4 @@
-#include "sync/watch_window.h"
+#include "sync/store/watch_window.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The behaviours W1 to W5 and W17 of docs/sync_behaviours.md, of the state machine alone.
-#include "sync/watchdog.h"
+#include "sync/informer/watchdog.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "sync/informer.h"
-#include "tests/sync/fault_keys.h"
+#include "sync/informer/informer.h"
+#include "tests/sync/processes/fault_keys.h"
 
 namespace kvorum::sync {
 

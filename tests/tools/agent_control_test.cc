@@ -1,6 +1,6 @@
 // The agent's answers to its control socket, without a socket: time and the store are the test's
 // own.
-#include "tools/agent_control.h"
+#include "tools/sync/agent_control.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

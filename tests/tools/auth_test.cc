@@ -7,10 +7,10 @@
 
 #include "proto/rpc.pb.h"
 #include "tests/tools/run_line.h"
-#include "tools/commands.h"
-#include "tools/completion.h"
-#include "tools/password.h"
-#include "tools/printer.h"
+#include "tools/ctl/commands.h"
+#include "tools/session/printer.h"
+#include "tools/shell/completion.h"
+#include "tools/shell/password.h"
 
 namespace kvorum::ctl {
 namespace {

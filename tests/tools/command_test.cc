@@ -1,13 +1,13 @@
 // Lines through the whole program, as far as they need no server.
-#include "tools/command.h"
+#include "tools/shell/command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/tools/run_line.h"
-#include "tools/commands.h"
-#include "tools/completion.h"
-#include "tools/help.h"
+#include "tools/ctl/commands.h"
+#include "tools/shell/completion.h"
+#include "tools/shell/help.h"
 
 namespace kvorum::ctl {
 namespace {

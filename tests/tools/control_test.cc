@@ -17,9 +17,9 @@
 #include <thread>
 
 #include "base/executor.h"
-#include "rpc/socket.h"
-#include "tools/control_client.h"
-#include "tools/control_server.h"
+#include "rpc/tls/socket.h"
+#include "tools/run/control_client.h"
+#include "tools/run/control_server.h"
 
 namespace kvorum::ctl {
 namespace {

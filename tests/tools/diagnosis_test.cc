@@ -1,4 +1,4 @@
-#include "tools/diagnosis.h"
+#include "tools/health/diagnosis.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,9 +10,9 @@
 #include <sstream>
 
 #include "base/rng.h"
-#include "tools/change_queue.h"
-#include "tools/exec_thread.h"
-#include "tools/run_program.h"
+#include "tools/carry/change_queue.h"
+#include "tools/shell/exec_thread.h"
+#include "tools/shell/run_program.h"
 
 namespace kvorum::ctl {
 namespace {

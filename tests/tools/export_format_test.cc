@@ -1,4 +1,4 @@
-#include "tools/export_format.h"
+#include "tools/carry/export_format.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // Pointers into JSON, and what an index finds behind them.
-#include "tools/json_index.h"
+#include "tools/text/json_index.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sync/json_depth.h"
+#include "sync/kernel/json_depth.h"
 
 namespace kvorum::ctl {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/key_diff.h"
+#include "tools/carry/key_diff.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

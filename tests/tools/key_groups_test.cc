@@ -1,4 +1,4 @@
-#include "tools/key_groups.h"
+#include "tools/text/key_groups.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

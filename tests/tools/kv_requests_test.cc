@@ -1,4 +1,4 @@
-#include "tools/kv_requests.h"
+#include "tools/session/kv_requests.h"
 
 #include <gtest/gtest.h>
 

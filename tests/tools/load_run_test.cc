@@ -1,4 +1,4 @@
-#include "tools/load_run.h"
+#include "tools/run/load_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <sstream>
 #include <utility>
 
-#include "tools/progress_bar.h"
-#include "tools/step_progress.h"
+#include "tools/shell/progress_bar.h"
+#include "tools/shell/step_progress.h"
 
 namespace kvorum::ctl {
 namespace {

@@ -1,5 +1,5 @@
 // The metrics that a running command serves.
-#include "tools/metrics_endpoint.h"
+#include "tools/run/metrics_endpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <array>
 #include <chrono>
 
-#include "rpc/client_socket.h"
-#include "sync/metrics.h"
+#include "rpc/client/client_socket.h"
+#include "sync/kernel/metrics.h"
 
 namespace kvorum::ctl {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/metrics_page.h"
+#include "tools/text/metrics_page.h"
 
 #include <gtest/gtest.h>
 

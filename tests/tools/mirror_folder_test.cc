@@ -1,5 +1,5 @@
 // A mirror's folder: what is in it, what is never touched, and what a crash leaves.
-#include "tools/mirror_folder.h"
+#include "tools/mirror/mirror_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

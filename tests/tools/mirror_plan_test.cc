@@ -1,5 +1,5 @@
 // A mirror's keys as files: which have one, and which changes follow.
-#include "tools/mirror_plan.h"
+#include "tools/mirror/mirror_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "base/rng.h"
-#include "tools/mirror_path.h"
+#include "tools/mirror/mirror_path.h"
 
 namespace kvorum::ctl {
 namespace {

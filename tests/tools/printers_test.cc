@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "proto/rpc.pb.h"
-#include "tools/endpoint_answers.h"
-#include "tools/printer.h"
+#include "tools/session/endpoint_answers.h"
+#include "tools/session/printer.h"
 
 namespace kvorum::ctl {
 namespace {

@@ -1,5 +1,5 @@
 // The output of a long-running command: as lines, as JSON, and on a terminal.
-#include "tools/reporter.h"
+#include "tools/shell/reporter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The names of a series of snapshots, and compression.
-#include "tools/snapshot_download.h"
+#include "tools/carry/snapshot_download.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "tools/gzip.h"
+#include "tools/text/gzip.h"
 
 namespace kvorum::ctl {
 namespace {

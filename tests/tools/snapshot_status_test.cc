@@ -1,5 +1,5 @@
 // How a snapshot server's subscribers are shown.
-#include "tools/snapshot_status.h"
+#include "tools/sync/snapshot_status.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // The signals that end a command which has something to release: the first, one that comes in the
 // same instant, and a later one.
-#include "tools/stop_signals.h"
+#include "tools/shell/stop_signals.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,12 +1,12 @@
 // The texts that must be Go's to the letter: sizes, CSV, JSON.
 #include <gtest/gtest.h>
 
-#include "base/human_bytes.h"
+#include "base/text/human_bytes.h"
 #include "proto/rpc.pb.h"
-#include "tools/csv.h"
-#include "tools/display_width.h"
-#include "tools/json.h"
-#include "tools/table.h"
+#include "tools/session/table.h"
+#include "tools/text/csv.h"
+#include "tools/text/display_width.h"
+#include "tools/text/json.h"
 
 namespace kvorum::ctl {
 namespace {

@@ -1,11 +1,11 @@
-#include "tools/top_frame.h"
+#include "tools/health/top_frame.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "tools/commands.h"
+#include "tools/ctl/commands.h"
 
 namespace kvorum::ctl {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/txn_input.h"
+#include "tools/session/txn_input.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@
 
 #include "base/file_system.h"
 #include "tests/tools/run_line.h"
-#include "tools/utl_commands.h"
+#include "tools/utl/utl_commands.h"
 
 namespace kvorum::utl {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "datadir/database_status.h"
 #include "datadir/verify.h"
-#include "mvcc/hash.h"
-#include "tools/utl_commands.h"
-#include "tools/utl_printer.h"
+#include "mvcc/store/hash.h"
+#include "tools/utl/utl_commands.h"
+#include "tools/utl/utl_printer.h"
 
 namespace kvorum::utl {
 namespace {

@@ -1,5 +1,5 @@
 // The result of a `watch` line, and the refusals in etcdctl's words.
-#include "tools/watch_args.h"
+#include "tools/session/watch_args.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/run_program.h"
+#include "tools/shell/run_program.h"
 
 namespace kvorum::ctl {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/logging.h"
-#include "rpc/server.h"
+#include "base/log/logging.h"
+#include "rpc/server/server.h"
 #include "server/tracing/collector_address.h"
 #include "server/tracing/collector_connection.h"
 #include "tests/eventually.h"

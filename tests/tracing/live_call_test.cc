@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/api_errors.h"
-#include "rpc/grpc_protocol.h"
+#include "rpc/call/grpc_protocol.h"
 #include "server/tracing/traced_router.h"
 #include "server/tracing/traced_stream.h"
 #include "tests/tracing/message_fields.h"

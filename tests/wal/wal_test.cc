@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/executor.h"
-#include "base/failpoint_control.h"
+#include "base/failpoint/failpoint_control.h"
 #include "tests/wal/listed_file_system.h"
 #include "tests/wal/log_fixture.h"
 

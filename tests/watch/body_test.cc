@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "mvcc/key_value.h"
+#include "mvcc/records/key_value.h"
 #include "watch/event_batch.h"
 
 namespace kvorum::watch {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "mvcc/key_value.h"
+#include "mvcc/records/key_value.h"
 #include "tests/watch/watch_fixture.h"
 
 namespace kvorum::watch {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "mvcc/key_value.h"
+#include "mvcc/records/key_value.h"
 #include "watch/event_batch.h"
 
 namespace kvorum::watch {

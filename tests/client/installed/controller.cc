@@ -5,8 +5,8 @@
 #include <client/client.h>
 #include <client/error_text.h>
 #include <proto/rpc.pb.h>
-#include <sync/client_store.h>
-#include <sync/informer.h>
+#include <sync/informer/informer.h>
+#include <sync/store/client_store.h>
 
 #include <chrono>
 #include <future>

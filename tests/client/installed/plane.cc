@@ -3,12 +3,12 @@
 //
 //   plane ENDPOINT
 #include <client/client.h>
-#include <sync/bus.h>
-#include <sync/client_store.h>
-#include <sync/control_plane.h>
-#include <sync/delta_service.h>
-#include <sync/metrics.h>
-#include <sync/source_types.h>
+#include <sync/delta/control_plane.h>
+#include <sync/delta/delta_service.h>
+#include <sync/informer/source_types.h>
+#include <sync/kernel/bus.h>
+#include <sync/kernel/metrics.h>
+#include <sync/store/client_store.h>
 
 #include <iostream>
 #include <string>

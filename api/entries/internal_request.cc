@@ -1,0 +1,80 @@
+#include "api/entries/internal_request.h"
+
+#include "api/entries/entry_kinds.h"
+#include "proto/wire.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr std::uint32_t kIdField = 1;
+constexpr std::uint32_t kHeaderField = 100;
+constexpr std::uint32_t kHeaderIdField = 1;
+constexpr std::uint32_t kHeaderUserField = 2;
+constexpr std::uint32_t kHeaderAuthRevisionField = 3;
+
+Result<RequestKind> KindOf(std::uint32_t field) {
+  return VisitEntryKind(static_cast<RequestKind>(field),
+                        [](auto kind) -> Result<RequestKind> { return kind.kKind; });
+}
+
+}  // namespace
+
+SharedBytes EncodeInternalRequest(const InternalRequest& request) {
+  const auto field = static_cast<std::uint32_t>(request.kind);
+  std::size_t header_size = wire::TagSize(kHeaderIdField) + wire::VarintSize(request.id) +
+                            wire::BytesFieldSize(kHeaderUserField, request.user.size());
+  if (request.auth_revision != 0) {
+    header_size +=
+        wire::TagSize(kHeaderAuthRevisionField) + wire::VarintSize(request.auth_revision);
+  }
+  char* out = nullptr;
+  SharedBytes bytes =
+      SharedBytes::Allocate(wire::LengthDelimitedSize(field, request.body.size()) +
+                                wire::LengthDelimitedSize(kHeaderField, header_size),
+                            &out);
+  // In the order of the fields' numbers.
+  if (field < kHeaderField) out = wire::WriteBytes(out, field, request.body);
+  out = wire::WriteVarint(wire::WriteTag(out, kHeaderField, wire::Type::kLengthDelimited),
+                          header_size);
+  out = wire::WriteUint(out, kHeaderIdField, request.id);
+  if (!request.user.empty()) out = wire::WriteBytes(out, kHeaderUserField, request.user);
+  if (request.auth_revision != 0)
+    out = wire::WriteUint(out, kHeaderAuthRevisionField, request.auth_revision);
+  if (field > kHeaderField) wire::WriteBytes(out, field, request.body);
+  return bytes;
+}
+
+Result<InternalRequest> DecodeInternalRequest(std::string_view bytes) {
+  InternalRequest request;
+  wire::Reader reader(bytes);
+  while (reader.Next()) {
+    if (reader.field() == kIdField) {
+      request.id = reader.Varint();
+    } else if (reader.field() == kHeaderField) {
+      wire::Reader header(reader.Bytes());
+      while (header.Next()) {
+        switch (header.field()) {
+          case kHeaderIdField:
+            request.id = header.Varint();
+            break;
+          case kHeaderUserField:
+            request.user = header.Bytes();
+            break;
+          case kHeaderAuthRevisionField:
+            request.auth_revision = header.Varint();
+            break;
+          default:
+            header.Skip();
+        }
+      }
+      if (!header.ok()) reader.Stop();
+    } else {
+      KV_TRY(request.kind, KindOf(reader.field()));
+      request.body = reader.Bytes();
+    }
+  }
+  if (!reader.ok()) return Fail(Code::kDataLoss, "a log entry's request is malformed");
+  return request;
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,177 @@
+#include "api/lease_messages.h"
+
+#include <optional>
+#include <utility>
+
+#include "api/tables.h"
+
+namespace kvorum::server {
+namespace {
+
+constexpr auto kGrantRequest =
+    Describe<LeaseGrantRequest, Field<1, &LeaseGrantRequest::ttl_s>,
+             Field<2, &LeaseGrantRequest::id>>("etcdserverpb.LeaseGrantRequest");
+
+constexpr auto kLeaseId = Describe<lease::LeaseId, Only<1, lease::LeaseId>>(
+    "etcdserverpb.LeaseRevokeRequest etcdserverpb.LeaseKeepAliveRequest etcdserverpb.LeaseStatus");
+
+constexpr auto kCheckpoint =
+    Describe<LeaseCheckpoint, Field<1, &LeaseCheckpoint::id>,
+             Field<2, &LeaseCheckpoint::remaining_s>>("etcdserverpb.LeaseCheckpoint");
+struct Checkpoints {
+  std::vector<LeaseCheckpoint> checkpoints;
+};
+constexpr auto kCheckpoints =
+    Describe<Checkpoints, Nested<1, &Checkpoints::checkpoints, kCheckpoint>>(
+        "etcdserverpb.LeaseCheckpointRequest");
+
+constexpr auto kTimesRequest =
+    Describe<LeaseTimeToLiveRequest, Field<1, &LeaseTimeToLiveRequest::id>,
+             Field<2, &LeaseTimeToLiveRequest::keys>>("etcdserverpb.LeaseTimeToLiveRequest");
+
+struct IdAndTtl {
+  std::optional<ResponseHeader> header;  // not between members
+  lease::LeaseId id = lease::kNoLease;
+  std::int64_t ttl_s = 0;
+};
+constexpr auto kIdAndTtl = Describe<IdAndTtl, Nested<1, &IdAndTtl::header, kResponseHeader>,
+                                    Field<2, &IdAndTtl::id>, Field<3, &IdAndTtl::ttl_s>>(
+    "etcdserverpb.LeaseGrantResponse etcdserverpb.LeaseKeepAliveResponse");
+
+struct TimesAnswer {
+  ResponseHeader header;
+  lease::LeaseId id = lease::kNoLease;
+  std::int64_t ttl_s = 0;
+  std::int64_t granted_s = 0;
+  std::vector<std::string_view> keys;
+};
+constexpr auto kTimesAnswer =
+    Describe<TimesAnswer, Nested<1, &TimesAnswer::header, kResponseHeader>,
+             Field<2, &TimesAnswer::id>, Field<3, &TimesAnswer::ttl_s>,
+             Field<4, &TimesAnswer::granted_s>, Field<5, &TimesAnswer::keys>>(
+        "etcdserverpb.LeaseTimeToLiveResponse");
+
+struct LeasesAnswer {
+  ResponseHeader header;
+  std::vector<lease::LeaseId> ids;
+};
+constexpr auto kLeasesAnswer =
+    Describe<LeasesAnswer, Nested<1, &LeasesAnswer::header, kResponseHeader>,
+             Nested<2, &LeasesAnswer::ids, kLeaseId>>("etcdserverpb.LeaseLeasesResponse");
+
+// On the peer port the message is wrapped.
+struct WrappedRequest {
+  LeaseTimeToLiveRequest times;
+};
+constexpr auto kWrappedRequest =
+    Describe<WrappedRequest, Nested<1, &WrappedRequest::times, kTimesRequest>>(
+        "leasepb.LeaseInternalRequest");
+struct WrappedAnswer {
+  TimesAnswer times;
+};
+constexpr auto kWrappedAnswer =
+    Describe<WrappedAnswer, Nested<1, &WrappedAnswer::times, kTimesAnswer>>(
+        "leasepb.LeaseInternalResponse");
+
+constexpr const wire::Table* kLeaseTables[] = {
+    &kGrantRequest, &kLeaseId,     &kCheckpoint,   &kCheckpoints,    &kTimesRequest,
+    &kIdAndTtl,     &kTimesAnswer, &kLeasesAnswer, &kWrappedRequest, &kWrappedAnswer};
+
+std::unexpected<Error> MalformedAnswer() {
+  return Fail(Code::kUnavailable, "the leader's answer about a lease cannot be read");
+}
+
+TimesAnswer AnswerOf(const ResponseHeader& header, lease::LeaseId id, const LeaseTimes& times) {
+  return {.header = header,
+          .id = id,
+          .ttl_s = times.ttl_s,
+          .granted_s = times.granted_s,
+          .keys = {times.keys.begin(), times.keys.end()}};
+}
+
+}  // namespace
+
+MessageTables LeaseTables() { return kLeaseTables; }
+
+Result<LeaseGrantRequest> DecodeLeaseGrant(std::string_view bytes) {
+  return wire::DecodeRequest(kGrantRequest, bytes);
+}
+
+std::string EncodeLeaseGrant(const LeaseGrantRequest& request) {
+  return wire::Encode(kGrantRequest, request);
+}
+
+Result<LeaseTimeToLiveRequest> DecodeLeaseTimeToLive(std::string_view bytes) {
+  return wire::DecodeRequest(kTimesRequest, bytes);
+}
+
+Result<lease::LeaseId> DecodeLeaseId(std::string_view bytes) {
+  return wire::DecodeRequest(kLeaseId, bytes);
+}
+
+std::string EncodeLeaseId(lease::LeaseId id) { return wire::Encode(kLeaseId, id); }
+
+Result<std::vector<LeaseCheckpoint>> DecodeLeaseCheckpoints(std::string_view bytes) {
+  KV_TRY(Checkpoints request, wire::DecodeRequest(kCheckpoints, bytes));
+  return std::move(request.checkpoints);
+}
+
+std::string EncodeLeaseCheckpoints(std::span<const LeaseCheckpoint> checkpoints) {
+  return wire::Encode(kCheckpoints, {.checkpoints = {checkpoints.begin(), checkpoints.end()}});
+}
+
+SharedBytes EncodeLeaseGrantResponse(const ResponseHeader& header, lease::LeaseId id,
+                                     std::int64_t ttl_s) {
+  return wire::EncodeShared(kIdAndTtl, {.header = header, .id = id, .ttl_s = ttl_s});
+}
+
+SharedBytes EncodeLeaseKeepAliveResponse(const ResponseHeader& header, lease::LeaseId id,
+                                         std::int64_t ttl_s) {
+  return EncodeLeaseGrantResponse(header, id, ttl_s);
+}
+
+SharedBytes EncodeLeaseTimeToLiveResponse(const ResponseHeader& header, lease::LeaseId id,
+                                          const LeaseTimes& times) {
+  return wire::EncodeShared(kTimesAnswer, AnswerOf(header, id, times));
+}
+
+SharedBytes EncodeLeaseLeasesResponse(const ResponseHeader& header,
+                                      std::span<const lease::LeaseId> ids) {
+  return wire::EncodeShared(kLeasesAnswer, {.header = header, .ids = {ids.begin(), ids.end()}});
+}
+
+std::string EncodeForwardedKeepAlive(lease::LeaseId id, std::int64_t ttl_s) {
+  return wire::Encode(kIdAndTtl, {.header = std::nullopt, .id = id, .ttl_s = ttl_s});
+}
+
+Result<std::int64_t> DecodeForwardedKeepAlive(std::string_view bytes, lease::LeaseId id) {
+  IdAndTtl answer;
+  if (wire::Decode(kIdAndTtl, bytes, answer) != wire::Decoded::kOk || answer.id != id)
+    return MalformedAnswer();
+  return answer.ttl_s;
+}
+
+std::string EncodeInternalTimeToLive(const LeaseTimeToLiveRequest& request) {
+  return wire::Encode(kWrappedRequest, {.times = request});
+}
+
+Result<LeaseTimeToLiveRequest> DecodeInternalTimeToLive(std::string_view bytes) {
+  KV_TRY(const WrappedRequest request, wire::DecodeRequest(kWrappedRequest, bytes));
+  return request.times;
+}
+
+std::string EncodeInternalTimes(lease::LeaseId id, const LeaseTimes& times) {
+  return wire::Encode(kWrappedAnswer, {.times = AnswerOf({}, id, times)});
+}
+
+Result<LeaseTimes> DecodeInternalTimes(std::string_view bytes, lease::LeaseId id) {
+  WrappedAnswer answer;
+  const TimesAnswer& times = answer.times;
+  if (wire::Decode(kWrappedAnswer, bytes, answer) != wire::Decoded::kOk || times.id != id)
+    return MalformedAnswer();
+  return LeaseTimes{.ttl_s = times.ttl_s,
+                    .granted_s = times.granted_s,
+                    .keys = {times.keys.begin(), times.keys.end()}};
+}
+
+}  // namespace kvorum::server

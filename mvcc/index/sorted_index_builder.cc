@@ -1,0 +1,28 @@
+#include "mvcc/index/sorted_index_builder.h"
+
+#include <utility>
+
+namespace kvorum::mvcc {
+
+SortedIndexBuilder::SortedIndexBuilder()
+    : result_(std::make_unique<KeyIndex>()), loader_(*result_->tree_) {}
+
+SortedIndexBuilder::~SortedIndexBuilder() = default;
+
+void SortedIndexBuilder::AddKey(const index::RestoredRecord& record) {
+  if (entry_ != nullptr) loader_.Add(entry_);
+  entry_ = result_->tree_->Restore(nullptr, record);
+}
+
+void SortedIndexBuilder::AddToKey(const index::RestoredRecord& record) {
+  entry_ = result_->tree_->Restore(entry_, record);
+}
+
+std::unique_ptr<KeyIndex> SortedIndexBuilder::Build(Revision newest, IndexMark mark) {
+  if (entry_ != nullptr) loader_.Add(std::exchange(entry_, nullptr));
+  loader_.Finish(newest);
+  result_->Publish(mark);
+  return std::move(result_);
+}
+
+}  // namespace kvorum::mvcc

@@ -1,0 +1,63 @@
+#include "mvcc/store/history_scan.h"
+
+#include <string_view>
+
+#include "mvcc/lmdb/backend.h"
+#include "mvcc/records/bucket.h"
+#include "mvcc/store/store.h"
+
+namespace kvorum::mvcc {
+
+HistoryScan::HistoryScan(Store& store) : store_(store) { store.history_sum().BeginPass(); }
+
+Result<HistoryScan::Progress> HistoryScan::Step(std::uint64_t max_records) {
+  const auto step = store_.history_sum().BeginStep();
+  if (!step.has_value()) return Progress::kMustWait;
+  if (!step->unread.empty()) {
+    KV_RETURN_IF_ERROR(StepRecords(*step, max_records));
+  } else if (next_bucket_ < kBucketNames.size()) {
+    KV_RETURN_IF_ERROR(StepBucket());
+    ++next_bucket_;
+  } else {
+    return Progress::kDone;
+  }
+  return Progress::kMore;
+}
+
+// Between compactions nothing changes below the pass's revision: records are only appended.
+Result<void> HistoryScan::StepRecords(const HistorySum::Step& step, std::uint64_t max_records) {
+  return store_.LookAtDurable([&](Snapshot& content) -> Result<void> {
+    const Revision end{.main = step.unread.to_revision + 1, .sub = 0};
+    Revision next = end;
+    std::uint64_t sum = 0;
+    std::uint64_t seen = 0;
+    KV_RETURN_IF_ERROR(
+        content.ScanRevisions(step.unread.from, end, [&](const RevisionRecord& record) {
+          if (seen == max_records) {
+            next = record.revision;
+            return false;
+          }
+          ++seen;
+          sum += RecordHash(record);
+          return true;
+        }));
+    if (store_.history_sum().EndStep(step, next, sum)) records_ += seen;
+    return {};
+  });
+}
+
+Result<void> HistoryScan::StepBucket() {
+  return store_.LookAtDurable([&](Snapshot& content) -> Result<void> {
+    std::uint64_t seen = 0;
+    bool must_end = false;
+    KV_RETURN_IF_ERROR(content.Scan(
+        static_cast<Bucket>(next_bucket_), {}, {}, [&](std::string_view, std::string_view) {
+          must_end = ++seen % kRecordsBetweenLooks == 0 && content.MustEnd();
+          return !must_end;
+        }));
+    if (must_end) return kReaderMustEnd.Fail();
+    return {};
+  });
+}
+
+}  // namespace kvorum::mvcc

@@ -1,0 +1,71 @@
+// The clients' side of a process: the gRPC and HTTP server on its listeners, with its counters.
+//
+// Ownership: the router's services and the handler outlive it. Ports are bound before any data is
+// touched; nothing is accepted until Accept or Serve.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/answer_memory.h"
+#include "base/error.h"
+#include "base/executor.h"
+#include "rpc/call/health.h"
+#include "rpc/call/service.h"
+#include "rpc/server/server.h"
+
+namespace kvorum::server {
+
+namespace tracing {
+class Tracer;
+}  // namespace tracing
+
+class CallCounters;
+struct Options;
+
+class ClientServer {
+ public:
+  explicit ClientServer(const Options& options);
+  ~ClientServer();
+
+  // `tracer` may be null; it outlives the calls.
+  Result<void> Bind(rpc::Router router, rpc::HttpHandler handler, tracing::Tracer* tracer);
+  // Call the functions below only after Bind.
+  // Takes calls before this member is ready for them: the health service says so. Once.
+  void Accept();
+  void Serve();
+  // The health service tells SERVING or, with the reason in the log, NOT_SERVING; calls go on.
+  void TellServing(bool serving, std::string_view reason = {});
+  void Shutdown();
+
+  rpc::Server& server() { return *server_; }
+  AnswerMemory& answers() { return answers_; }
+  // All methods that are served, and their counters.
+  const std::vector<rpc::MethodInfo>& methods() const { return methods_; }
+  const CallCounters& counters() const { return *counters_; }
+  // Null without a certificate.
+  const std::shared_ptr<rpc::TlsContext>& tls() const { return tls_; }
+
+ private:
+  struct Listener {
+    std::string address;
+    bool is_secure = false;
+    bool is_insecure = false;
+    rpc::Traffic traffic = rpc::Traffic::kGrpcAndHttp;
+  };
+  Result<void> Listen();
+
+  const Options& options_;
+  ThreadExecutor tls_files_{"tls-files"};  // outlives the connections
+  AnswerMemory answers_;                   // outlives the calls
+  rpc::Health health_;
+  std::vector<rpc::MethodInfo> methods_;
+  std::unique_ptr<CallCounters> counters_;
+  std::shared_ptr<rpc::TlsContext> tls_;
+  std::unique_ptr<rpc::Server> server_;
+  std::vector<Listener> listeners_;
+  bool accepts_ = false;
+};
+
+}  // namespace kvorum::server

@@ -1,0 +1,42 @@
+// The listeners of --listen-metrics-urls: metrics and health only, for probes and scrapers that
+// must not reach the data. Served from the start, before the member is ready.
+//
+// Ownership: the handler's parts and the TLS context outlive it. Bind is called before any data is
+// touched; nothing is accepted until Serve.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "rpc/http/http.h"
+#include "rpc/server/server.h"
+#include "rpc/tls/tls_context.h"
+
+namespace kvorum::server {
+
+struct Options;
+
+class MetricsServer {
+ public:
+  static constexpr std::uint32_t kMaxConnections = 256;
+
+  // `tls` is the clients', for https; null: there is none, and https is refused. The handler gets
+  // requests without a loop.
+  Result<void> Bind(const Options& options, const std::shared_ptr<rpc::TlsContext>& tls,
+                    rpc::HttpHandler handler);
+  void Serve();
+  void Shutdown();
+  // Any thread.
+  std::uint64_t open_connections() const {
+    return server_ == nullptr ? 0 : server_->stats().open_connections;
+  }
+
+ private:
+  std::unique_ptr<rpc::Server> server_;  // null without URLs
+  std::vector<std::string> addresses_;
+};
+
+}  // namespace kvorum::server

@@ -1,0 +1,41 @@
+// The Lease service: grants and revocations go through the log; renewals and times to live are the
+// primary's (LeaseAccess); the list is this member's own.
+#pragma once
+
+#include <memory>
+
+#include "rpc/call/service.h"
+#include "server/call/api.h"
+#include "server/call/reply.h"
+#include "server/call/service_context.h"
+#include "server/services/lease/lease_access.h"
+
+namespace kvorum::server {
+
+class LeaseService {
+ public:
+  // The context outlives the service.
+  explicit LeaseService(ServiceContext& context) : context_(context), access_(context) {}
+  void Register(rpc::Router& router);
+  // For the peer port.
+  LeaseAccess& access() { return access_; }
+
+  void Grant(const rpc::CallContext& call, Received<LeaseGrantRequest> grant,
+             Reply<LeaseGrantResult> reply);
+  void Revoke(const rpc::CallContext& call, Received<lease::LeaseId> lease,
+              Reply<LeaseRevokeResult> reply);
+  void TimeToLive(const rpc::CallContext& call, Received<LeaseTimeToLiveRequest> asked,
+                  Reply<LeaseTimeToLiveResponse> reply);
+  void Leases(const rpc::CallContext& call, Received<EmptyMessage> request,
+              Reply<std::vector<lease::LeaseId>> reply);
+  void KeepAlive(std::shared_ptr<rpc::ServerStream> stream);
+
+ private:
+  void TellTimes(const rpc::Caller& caller, LeaseTimeToLiveResponse response,
+                 Reply<LeaseTimeToLiveResponse> reply);
+
+  ServiceContext& context_;
+  LeaseAccess access_;
+};
+
+}  // namespace kvorum::server

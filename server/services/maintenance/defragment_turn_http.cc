@@ -1,0 +1,95 @@
+#include "server/services/maintenance/defragment_turn_http.h"
+
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "server/replica/drive/replica.h"
+#include "server/state/membership.h"
+
+namespace kvorum::server {
+namespace {
+
+using Request = DefragmentTurns::Request;
+
+constexpr std::string_view kPrefix = "/kvorum/defragment/";
+constexpr Duration kTimeout = std::chrono::seconds(3);
+constexpr unsigned kYes = 200;
+
+struct Word {
+  std::string_view text;
+  Request request;
+};
+constexpr Word kWords[] = {
+    {"begin/", Request::kBegin}, {"renew/", Request::kRenew}, {"end/", Request::kEnd}};
+
+struct Question {
+  Request request;
+  raft::MemberId member;
+};
+
+std::optional<Question> Read(std::string_view text) {
+  for (const Word& word : kWords) {
+    if (!text.starts_with(word.text)) continue;
+    text.remove_prefix(word.text.size());
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (text.empty() || error != std::errc{} || end != text.data() + text.size())
+      return std::nullopt;
+    return Question{word.request, raft::MemberId{number}};
+  }
+  return std::nullopt;
+}
+
+std::string Write(const Question& question) {
+  std::string path(kPrefix);
+  for (const Word& word : kWords) {
+    if (word.request == question.request) path += word.text;
+  }
+  return path + std::to_string(question.member.value());
+}
+
+bool AskHere(const ServiceContext& context, DefragmentTurns& turns, const Question& question) {
+  const Replica& replica = *context.replica;
+  const raft::Term leading = replica.leader() == context.member_id ? replica.term() : raft::Term{0};
+  return turns.Ask(question.member, question.request, leading, context.member_id,
+                   replica.clock().Now());
+}
+
+}  // namespace
+
+void HandleDefragmentTurns(rpc::HttpMux& mux, const ServiceContext& context,
+                           DefragmentTurns& turns) {
+  mux.HandlePrefix(std::string(kPrefix), [&context, &turns](const rpc::HttpRequest& request,
+                                                            rpc::HttpReply reply) {
+    if (request.method != "POST")
+      return reply.Send(rpc::HttpResponse::Text(405, "Method Not Allowed\n"));
+    const auto question = Read(request.Path().substr(kPrefix.size()));
+    if (!question.has_value() || !context.membership->View()->members.contains(question->member)) {
+      return reply.Send(rpc::HttpResponse::Text(404, "no such member\n"));
+    }
+    const bool has_turn = AskHere(context, turns, *question);
+    reply.Send(has_turn ? rpc::HttpResponse::Text(kYes, "yes\n")
+                        : rpc::HttpResponse::Text(409, "not now\n"));
+  });
+}
+
+bool AskForDefragmentTurn(PeerRequester& peers, const ServiceContext& context,
+                          DefragmentTurns& turns, DefragmentTurns::Request request) {
+  const Question question{request, context.member_id};
+  const auto view = context.membership->View();
+  if (view->members.size() == 1) return true;  // no other member to wait for
+  const raft::MemberId leader = context.replica->leader();
+  if (leader == context.member_id) return AskHere(context, turns, question);
+  const auto member = view->members.find(leader);
+  if (member == view->members.end()) return false;
+  for (const std::string& url : member->second.peer_urls) {
+    const auto answer = peers.Ask("POST", url, Write(question), kTimeout);
+    if (answer.has_value()) return answer->status == kYes;
+  }
+  return false;
+}
+
+}  // namespace kvorum::server

@@ -1,0 +1,184 @@
+#include "sync/agent/agent_state.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "sync/kernel/json_bytes.h"
+
+namespace kvorum::sync {
+namespace {
+
+constexpr std::int64_t kFormat = 1;
+
+Json CheckToJson(const Check& check) {
+  const CheckDefinition& definition = check.definition;
+  Json json = {{"id", definition.id}, {"kind", CheckKindName(definition.kind)}};
+  if (!definition.target.empty()) SetBytes(json, "target", definition.target);
+  const CheckTls& tls = definition.tls;
+  if (!tls.ca_file.empty()) SetBytes(json, "tls_ca_file", tls.ca_file);
+  if (!tls.server_name.empty()) SetBytes(json, "tls_server_name", tls.server_name);
+  if (tls.skip_verify) json["tls_skip_verify"] = true;
+  if (!definition.command.empty()) {
+    json["command"] = Json::array();
+    for (const std::string& word : definition.command) {
+      Json part = Json::object();
+      SetBytes(part, "word", word);
+      json["command"].push_back(part.contains("word") ? part["word"] : std::move(part));
+    }
+  }
+  json["interval_ns"] = definition.interval.count();
+  json["timeout_ns"] = definition.timeout.count();
+  json["successes_before_passing"] = definition.successes_before_passing;
+  json["failures_before_critical"] = definition.failures_before_critical;
+  json["status"] = HealthName(check.health);
+  json["output"] = check.output;
+  if (check.reported_unix_ns != 0) json["reported_unix_ns"] = check.reported_unix_ns;
+  return json;
+}
+
+Json EntryToJson(const Entry& entry) {
+  Json json = {{"id", entry.id}, {"name", entry.name}};
+  SetBytes(json, "value", entry.value);
+  if (!entry.source.empty()) SetBytes(json, "source", entry.source);
+  json["checks"] = Json::array();
+  for (const Check& check : entry.checks) json["checks"].push_back(CheckToJson(check));
+  return json;
+}
+
+// Replaces `value` if the object has the member.
+Result<void> ReadInteger(const Json& json, const std::string& name, std::int64_t& value) {
+  if (!json.contains(name)) return {};
+  KV_TRY(value, IntegerOf(json, name));
+  return {};
+}
+
+Result<void> ReadThreshold(const Json& json, const std::string& name, int& value) {
+  std::int64_t number = value;
+  KV_RETURN_IF_ERROR(ReadInteger(json, name, number));
+  if (number < 1 || number > std::numeric_limits<int>::max())
+    return Fail(Code::kInvalidArgument, "\"" + name + "\" is not positive");
+  value = static_cast<int>(number);
+  return {};
+}
+
+Result<void> ReadDuration(const Json& json, const std::string& name, Duration& value) {
+  std::int64_t count = value.count();
+  KV_RETURN_IF_ERROR(ReadInteger(json, name, count));
+  value = Duration(count);
+  return {};
+}
+
+Result<std::string> WordFromJson(const Json& word) {
+  if (word.is_string()) return word.get<std::string>();
+  return BytesOf(word, "word");
+}
+
+// Replaces `value` if the object has the member, as text or in base64.
+Result<void> ReadBytes(const Json& json, const std::string& name, std::string& value) {
+  if (!json.contains(name) && !json.contains(name + "_base64")) return {};
+  KV_TRY(value, BytesOf(json, name));
+  return {};
+}
+
+Result<void> ReadTls(const Json& json, CheckTls& tls) {
+  KV_RETURN_IF_ERROR(ReadBytes(json, "tls_ca_file", tls.ca_file));
+  KV_RETURN_IF_ERROR(ReadBytes(json, "tls_server_name", tls.server_name));
+  const auto skip = json.find("tls_skip_verify");
+  if (skip == json.end()) return {};
+  if (!skip->is_boolean())
+    return Fail(Code::kInvalidArgument, "\"tls_skip_verify\" is not a boolean");
+  tls.skip_verify = skip->get<bool>();
+  return {};
+}
+
+Result<Check> CheckFromJson(const Json& json) {
+  Check check;
+  CheckDefinition& definition = check.definition;
+  KV_TRY(definition.id, StringOf(json, "id"));
+  KV_TRY(const std::string kind, StringOf(json, "kind"));
+  KV_TRY(definition.kind, CheckKindOf(kind));
+  KV_RETURN_IF_ERROR(ReadBytes(json, "target", definition.target));
+  KV_RETURN_IF_ERROR(ReadTls(json, definition.tls));
+  KV_TRY(const Json command, ArrayOf(json, "command"));
+  for (const Json& word : command) {
+    KV_TRY(std::string text, WordFromJson(word));
+    definition.command.push_back(std::move(text));
+  }
+  KV_RETURN_IF_ERROR(ReadDuration(json, "interval_ns", definition.interval));
+  KV_RETURN_IF_ERROR(ReadDuration(json, "timeout_ns", definition.timeout));
+  KV_RETURN_IF_ERROR(
+      ReadThreshold(json, "successes_before_passing", definition.successes_before_passing));
+  KV_RETURN_IF_ERROR(
+      ReadThreshold(json, "failures_before_critical", definition.failures_before_critical));
+  if (json.contains("status")) {
+    KV_TRY(const std::string health, StringOf(json, "status"));
+    KV_TRY(check.health, HealthOf(health));
+  }
+  if (json.contains("output")) {
+    KV_TRY(check.output, StringOf(json, "output"));
+  }
+  KV_RETURN_IF_ERROR(ReadInteger(json, "reported_unix_ns", check.reported_unix_ns));
+  if (check.reported_unix_ns < 0)
+    return Fail(Code::kInvalidArgument, "\"reported_unix_ns\" is negative");
+  return check;
+}
+
+Result<Entry> EntryFromJson(const Json& json) {
+  Entry entry;
+  KV_TRY(entry.id, StringOf(json, "id"));
+  KV_TRY(entry.name, StringOf(json, "name"));
+  KV_RETURN_IF_ERROR(ReadBytes(json, "value", entry.value));
+  KV_RETURN_IF_ERROR(ReadBytes(json, "source", entry.source));
+  KV_TRY(const Json checks, ArrayOf(json, "checks"));
+  for (const Json& check : checks) {
+    KV_TRY(Check read, CheckFromJson(check));
+    entry.checks.push_back(std::move(read));
+  }
+  KV_RETURN_IF_ERROR(ValidateEntry(entry));
+  return entry;
+}
+
+std::string Text(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string EncodeState(const AgentState& state) {
+  Json json = {{"format", kFormat},
+               {"node", state.node},
+               {"lease", state.lease},
+               {"session_revision", state.session_revision},
+               {"entries", Json::array()}};
+  for (const Entry& entry : state.entries) json["entries"].push_back(EntryToJson(entry));
+  return Text(json);
+}
+
+Result<AgentState> DecodeState(std::string_view text) {
+  KV_TRY(const Json json, ParseObject("the state", text));
+  KV_TRY(const std::int64_t format, IntegerOf(json, "format"));
+  if (format != kFormat)
+    return Fail(Code::kFailedPrecondition,
+                "the state has format " + std::to_string(format) + ", and 1 is known");
+  AgentState state;
+  KV_TRY(state.node, StringOf(json, "node"));
+  KV_RETURN_IF_ERROR(ValidateName("the node", state.node));
+  KV_TRY(state.lease, IntegerOf(json, "lease"));
+  KV_TRY(state.session_revision, IntegerOf(json, "session_revision"));
+  KV_TRY(const Json entries, ArrayOf(json, "entries"));
+  for (const Json& entry : entries) {
+    KV_TRY(Entry read, EntryFromJson(entry));
+    state.entries.push_back(std::move(read));
+  }
+  return state;
+}
+
+std::string EncodeEntry(const Entry& entry) { return Text(EntryToJson(entry)); }
+
+Result<Entry> DecodeEntry(std::string_view text) {
+  KV_TRY(const Json json, ParseObject("the entry", text));
+  return EntryFromJson(json);
+}
+
+}  // namespace kvorum::sync

@@ -1,0 +1,38 @@
+// The API's methods, as the protocol's own descriptors list them, against the router.
+#include <gtest/gtest.h>
+
+#include "tests/server/auth/proto_methods.h"
+#include "tests/server/served_member.h"
+
+namespace kvorum::server {
+namespace {
+
+using google::protobuf::MethodDescriptor;
+
+rpc::MethodKind KindOf(const MethodDescriptor& method) {
+  if (method.client_streaming()) {
+    return method.server_streaming() ? rpc::MethodKind::kBidiStream
+                                     : rpc::MethodKind::kClientStream;
+  }
+  return method.server_streaming() ? rpc::MethodKind::kServerStream : rpc::MethodKind::kUnary;
+}
+
+TEST(ApiMethodsTest, EveryOneIsRegisteredInItsKind) {
+  const ServedMember served;
+  const auto methods = MethodsOfTheProtos();
+  EXPECT_EQ(methods.size(), 52);
+  for (const auto& [path, descriptor] : methods) {
+    const rpc::Router::Method* method = served.router().Find(path);
+    ASSERT_NE(method, nullptr) << path;
+    EXPECT_EQ(method->info.kind, KindOf(*descriptor)) << path;
+  }
+  // Ours has no messages but empty ones, and so no definition.
+  for (const auto& method : served.router().methods()) {
+    EXPECT_TRUE(methods.contains(method->info.path) ||
+                method->info.path == "/kvorumpb.Replica/Reseed")
+        << method->info.path;
+  }
+}
+
+}  // namespace
+}  // namespace kvorum::server

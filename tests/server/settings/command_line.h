@@ -1,0 +1,38 @@
+// A command line with its environment, parsed as the server parses it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <expected>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+#include "server/process/settings/options.h"
+
+namespace kvorum::server {
+
+using Words = std::initializer_list<const char*>;
+
+inline std::expected<ParsedCommandLine, UsageError> Parse(Words arguments, Words environment = {}) {
+  return ParseCommandLine(std::span(arguments.begin(), arguments.size()),
+                          std::span(environment.begin(), environment.size()));
+}
+
+inline Options Parsed(Words arguments, Words environment = {}) {
+  auto parsed = Parse(arguments, environment);
+  if (!parsed.has_value()) {
+    ADD_FAILURE() << parsed.error().message;
+    return {};
+  }
+  return parsed->options;
+}
+
+// "<exit code>: <text>", or "accepted".
+inline std::string Refusal(Words arguments, Words environment = {}) {
+  const auto parsed = Parse(arguments, environment);
+  if (parsed.has_value()) return "accepted";
+  return std::to_string(parsed.error().exit_code) + ": " + parsed.error().message;
+}
+
+}  // namespace kvorum::server

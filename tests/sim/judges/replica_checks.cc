@@ -1,0 +1,55 @@
+#include "tests/sim/judges/replica_checks.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "api/entries/history_json.h"
+#include "api/member_id.h"
+#include "base/check.h"
+#include "tests/sim/world/machine.h"
+
+namespace kvorum::sim {
+namespace {
+
+constexpr Duration kLongestReseed = std::chrono::minutes(10);
+
+}  // namespace
+
+ReplicaChecks::ReplicaChecks(Machine& machine, server::ServiceContext& context)
+    : machine_(machine),
+      context_(context),
+      quarantine_(machine.files(), Machine::kQuarantineFile),
+      check_(machine.lane(LaneKind::kIntegrity), context, *machine.options().peers, quarantine_,
+             server::ReplicaCheckAction::kQuarantine),
+      reseeder_(machine.lane(LaneKind::kIntegrity), *machine.options().peers, context) {
+  context.quarantine = &quarantine_;
+  static_cast<void>(quarantine_.Load());
+  check_.Start();
+}
+
+void ReplicaChecks::Reseed(std::function<void(Result<void>)> done) {
+  reseeder_.Reseed(machine_.clock().Now() + kLongestReseed, std::move(done));
+}
+
+server::PeerAnswer ReplicaChecks::Serve(std::string_view path) {
+  if (path.starts_with(server::kHistoryPath)) {
+    const server::MemberHistory own{
+        .member = context_.member_id,
+        .serves = !is_out(),
+        .history = context_.store->history_sum().Newest(mvcc::HistorySum::kMaxPoints)};
+    return {.status = 200, .cluster_id = {}, .body = EncodeHistoryJson(own)};
+  }
+  if (!path.starts_with(server::kReseedPrefix))
+    return {.status = 404, .cluster_id = {}, .body = {}};
+  const auto member = server::ParseMemberId(path.substr(server::kReseedPrefix.size()));
+  KV_CHECK(member.has_value(), "a member asks in no member's name");
+  // Only an immediate refusal is returned: in one thread no call could wait for the rest.
+  auto outcome = std::make_shared<Result<void>>();
+  SendFreshSnapshot(context_, *member,
+                    [outcome](Result<void> begun) { *outcome = std::move(begun); });
+  if (outcome->has_value()) return {.status = 200, .cluster_id = {}, .body = {}};
+  return {.status = 503, .cluster_id = {}, .body = outcome->error().message};
+}
+
+}  // namespace kvorum::sim

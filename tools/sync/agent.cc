@@ -1,0 +1,161 @@
+// kvorumctl agent: keeps what runs on this node in the catalog.
+#include <signal.h>
+
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "sync/agent/state_file.h"
+#include "tools/run/long_run.h"
+#include "tools/shell/command_groups.h"
+#include "tools/shell/signal_watch.h"
+#include "tools/sync/agent_ask.h"
+#include "tools/sync/running_agent.h"
+#include "tools/sync/sync_commands.h"
+#include "tools/text/json.h"
+
+namespace kvorum::ctl {
+namespace {
+
+Outcome<sync::SyncerOptions> SyncerOptionsFrom(const FlagSet& flags) {
+  sync::SyncerOptions options{.root = flags.String("root"), .node = flags.String("node")};
+  if (const auto valid = sync::ValidateName("--node", options.node); !valid)
+    return BadArguments(valid.error().message);
+  options.node_value = flags.String("node-value");
+  options.ttl_s = std::chrono::duration_cast<std::chrono::seconds>(flags.Duration("ttl")).count();
+  if (options.ttl_s < 1) return BadArguments("--ttl is below one second");
+  while (options.root.ends_with('/')) options.root.pop_back();
+  return options;
+}
+
+// The folder as a start wants it: without a fault.
+Outcome<ServiceFolder> ReadSoundFolder(const std::string& path) {
+  KV_TRY(ServiceFolder folder, OfThisMachine(ReadServiceFolder(path)));
+  if (!folder.bad.empty()) return Fail(ExitCode::kError, folder.bad.front().problem);
+  return folder;
+}
+
+// The file of --state and what it says.
+struct Remembered {
+  std::unique_ptr<sync::StateFile> file;
+  sync::AgentState state;
+};
+Outcome<Remembered> OpenState(const std::string& path) {
+  Remembered remembered;
+  if (path.empty()) return remembered;
+  KV_TRY(remembered.file, OfThisMachine(sync::StateFile::Open(path)));
+  KV_TRY(remembered.state, OfThisMachine(remembered.file->Load()));
+  return remembered;
+}
+
+// How the agent is, for a terminal's line; empty while there is none.
+class Glance {
+ public:
+  void Show(const AgentControl* control) {
+    const std::lock_guard lock(mutex_);
+    control_ = control;
+  }
+  std::string Line() const {
+    const std::lock_guard lock(mutex_);
+    return control_ == nullptr ? std::string() : StatusLine(control_->Status());
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  const AgentControl* control_ = nullptr;
+};
+
+Outcome<void> RunAgent(Invocation& invocation) {
+  const FlagSet& flags = invocation.flags;
+  if (!invocation.args.empty()) return BadArguments("agent run takes no arguments");
+  KV_TRY(sync::SyncerOptions options, SyncerOptionsFrom(flags));
+  SignalWatch hang_up({SIGHUP});
+  Glance glance;
+  KV_TRY(const auto run, LongRun::Open(invocation, {.about = {{"node", JsonString(options.node)}},
+                                                    .prefix = options.node + ": ",
+                                                    .progress = [&] { return glance.Line(); }}));
+  const std::string& path = flags.String("services");
+  ServiceFolder folder;
+  if (!path.empty()) {
+    KV_TRY(folder, ReadSoundFolder(path));
+  }
+  KV_TRY(const Remembered remembered, OpenState(flags.String("state")));
+  if (remembered.file != nullptr) {
+    options.save = [&](std::string text, sync::SyncerOptions::OnSaved on_saved) {
+      remembered.file->Save(std::move(text), std::move(on_saved));
+    };
+  }
+  KV_TRY(const auto client, run->session().Connect());
+  RunningAgent agent(*run, *client, std::move(options), remembered.state, path);
+  KV_RETURN_IF_ERROR(agent.Start(folder, flags.String("dns-address")));
+  glance.Show(&agent.control());
+  hang_up.Listen([&](int) { agent.ReloadLater(); });
+  agent.WaitForEnd();
+  hang_up.Stop();
+  glance.Show(nullptr);
+  KV_RETURN_IF_ERROR(agent.Stop(flags.Switch("leave-on-stop")));
+  return {};
+}
+
+std::vector<Flag> RunFlags() {
+  return {
+      {.name = "node", .type = FlagType::kString, .help = "the node's name", .required = true},
+      {.name = "node-value",
+       .type = FlagType::kString,
+       .help = "value of the node's key, such as an address"},
+      {.name = "root",
+       .type = FlagType::kString,
+       .default_value = "/kvorum",
+       .help = "key prefix of the catalog"},
+      {.name = "services",
+       .type = FlagType::kString,
+       .help = "directory of service definitions, one JSON object in each *.json file"},
+      {.name = "state",
+       .type = FlagType::kString,
+       .help = "state file: a restart within the time to live continues from it without a visible "
+               "change"},
+      {.name = "ttl",
+       .type = FlagType::kDuration,
+       .default_value = "30s",
+       .help = "time that the node's keys outlive an agent that died"},
+      {.name = "leave-on-stop",
+       .help =
+           "remove the node's keys at a clean stop instead of letting their time to live expire"},
+      LongRun::ServedSocketFlag(),
+      LongRun::MetricsFlag(),
+      DnsService::AddressFlag()};
+}
+
+Command RunCommand() {
+  return {
+      .use = "run --node <name>",
+      .brief = "Registers this node's services in the catalog and keeps them current",
+      .description =
+          R"(Registers the services of a folder, runs their checks, and keeps the catalog equal to both
+until it is interrupted. What others change there is set right again. All keys hang on one lease:
+they vanish when the agent dies. A second agent of the same name waits until the first is gone.
+
+The folder is read again on SIGHUP and `agent reload`. With --socket, other commands register
+services, report and ask.
+
+A service is a JSON object, whose checks are of the kinds ttl, http, tcp and exec:
+  {"id":"web1","name":"web","value":"10.0.0.1:80","checks":[
+    {"id":"up","kind":"http","target":"http://10.0.0.1/health","interval_ns":5000000000}]}
+)",
+      .flags = RunFlags(),
+      .run = RunAgent};
+}
+
+}  // namespace
+
+Command AgentCommand() {
+  std::vector<Command> children = {RunCommand()};
+  for (Command& command : AgentAskCommands()) children.push_back(std::move(command));
+  return {.use = "agent <subcommand>",
+          .brief = "Service agents",
+          .group = kSyncGroup,
+          .children = std::move(children)};
+}
+
+}  // namespace kvorum::ctl
