@@ -45,6 +45,16 @@ Result<std::unique_ptr<LogOutput>> LogOutput::Open(const std::string& name,
               "log output \"" + name + "\": " + std::generic_category().message(errno));
 }
 
+void LogOutput::sink_it_(const spdlog::details::log_msg& message) {
+  lines_.append(message.payload.data(), message.payload.size());
+  lines_ += '\n';
+}
+
+void LogOutput::flush_() {
+  if (!lines_.empty()) Write(lines_);
+  lines_.clear();
+}
+
 bool WriteAll(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());

@@ -2,29 +2,30 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <spdlog/async.h>
+#include <spdlog/details/null_mutex.h>
+#include <spdlog/sinks/base_sink.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdlib>
-#include <deque>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log/log_output.h"
 #include "base/log/log_queue.h"
-#include "base/log/rotating_file.h"
+#include "base/log/log_rotation.h"
 
 namespace kvorum {
 namespace {
 
 constexpr std::chrono::milliseconds kExitLimit(1000);
 
-using Outputs = std::vector<std::unique_ptr<LogOutput>>;
+using Outputs = std::vector<std::shared_ptr<LogOutput>>;
 
 Result<Outputs> OpenOutputs(const std::vector<std::string>& names,
                             const LogRotation* rotation = nullptr) {
@@ -36,118 +37,162 @@ Result<Outputs> OpenOutputs(const std::vector<std::string>& names,
   return outputs;
 }
 
-// The queue and the thread that empties it. There is one, which is never destroyed: its thread may
-// be stuck in a write that never returns, and nothing may wait for that.
+spdlog::level::level_enum SpdlogLevel(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarn:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+    case LogLevel::kPanic:
+    case LogLevel::kFatal:
+      return spdlog::level::critical;
+  }
+  return spdlog::level::critical;
+}
+
+// The lines that wait for the log's thread: counted in front of spdlog's queue, which bounds their
+// number alone. A line that does not fit is dropped.
+class Waiting {
+ public:
+  // Returns false if the line was dropped.
+  bool Add(std::size_t bytes) {
+    const std::size_t lines = lines_.fetch_add(1) + 1;
+    const std::size_t sum = bytes_.fetch_add(bytes) + bytes;
+    if (lines <= LogQueue::kMaxLines && sum <= LogQueue::kMaxBytes) return true;
+    Remove(bytes);
+    unreported_.fetch_add(1);
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  // Returns true if no line is left.
+  bool Remove(std::size_t bytes) {
+    bytes_.fetch_sub(bytes);
+    return lines_.fetch_sub(1) == 1;
+  }
+  std::uint64_t TakeUnreported() { return unreported_.exchange(0); }
+  std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+  LogQueue fill() const { return {.lines = lines_.load(), .bytes = bytes_.load()}; }
+
+ private:
+  std::atomic<std::size_t> lines_ = 0;
+  std::atomic<std::size_t> bytes_ = 0;
+  std::atomic<std::uint64_t> unreported_ = 0;
+  std::atomic<std::uint64_t> dropped_ = 0;
+};
+
+// The logger's one sink. It hands each line to the outputs and has them write when no other line
+// waits, so that a burst needs one write. Called by the log's thread, but for Replace and Await.
+class FanOut final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  FanOut(Waiting& waiting, const std::atomic<bool>& json) : waiting_(waiting), json_(json) {}
+
+  void Replace(Outputs outputs) {
+    const std::lock_guard lock(outputs_mutex_);
+    outputs_ = std::make_shared<Outputs>(std::move(outputs));
+  }
+  // Waits until so many lines were written since the start; false when time ran out.
+  bool Await(std::uint64_t lines, std::chrono::milliseconds limit) {
+    std::unique_lock lock(outputs_mutex_);
+    return written_changed_.wait_for(lock, limit, [&] { return written_ >= lines; });
+  }
+
+ private:
+  static constexpr std::size_t kMaxBatchBytes = std::size_t{64} << 10;
+
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    const std::size_t bytes = message.payload.size();
+    const bool last = waiting_.Remove(bytes);
+    ++taken_lines_;
+    taken_bytes_ += bytes;
+    const std::shared_ptr<Outputs> outputs = Present();
+    for (const auto& output : *outputs) output->log(message);
+    if (last || taken_bytes_ >= kMaxBatchBytes) WriteOut(*outputs);
+  }
+  void flush_() override {}
+
+  std::shared_ptr<Outputs> Present() {
+    const std::lock_guard lock(outputs_mutex_);
+    return outputs_;
+  }
+  void WriteOut(const Outputs& outputs) {
+    if (const std::uint64_t lost = waiting_.TakeUnreported(); lost != 0) {
+      const std::string line =
+          FormatLogLine(json_, LogLevel::kWarn, SystemClock().WallNanos(), __FILE__, __LINE__,
+                        "log lines were dropped because the output did not keep up",
+                        {{"count", lost}, {"total", waiting_.dropped()}});
+      for (const auto& output : outputs)
+        output->log(spdlog::details::log_msg({}, spdlog::level::warn, line));
+    }
+    for (const auto& output : outputs) output->flush();
+    taken_bytes_ = 0;
+    const std::lock_guard lock(outputs_mutex_);
+    written_ += std::exchange(taken_lines_, 0);
+    written_changed_.notify_all();
+  }
+
+  Waiting& waiting_;
+  const std::atomic<bool>& json_;
+  std::uint64_t taken_lines_ = 0;  // since the last write
+  std::size_t taken_bytes_ = 0;
+  std::mutex outputs_mutex_;  // guards what follows
+  std::condition_variable written_changed_;
+  std::uint64_t written_ = 0;
+  std::shared_ptr<Outputs> outputs_;
+};
+
+// spdlog's asynchronous logger with one thread. There is one, which is never destroyed: its thread
+// may be stuck in a write that never returns, and nothing may wait for that.
 class AsyncLog {
  public:
   AsyncLog() {
-    outputs_ = std::make_shared<Outputs>(OpenOutputs({"default"}).value());
-    thread_ = std::thread([this] { Run(); });
+    sink_->Replace(OpenOutputs({"default"}).value());
+    logger_->set_error_handler([](const std::string&) {});  // there is no other place to report it
     std::atexit([] { FlushLog(kExitLimit); });
   }
 
-  // False in a forked process, which does not have our thread, and may have copied our lock, or the
-  // C library's of the time zone, from a thread that held it.
+  // False in a forked process, which does not have our thread, and may have copied the queue's
+  // lock, or the C library's of the time zone, from a thread that held it.
   bool is_ours() const { return ::getpid() == process_; }
 
   // Returns false if the line was dropped. Only if is_ours().
-  bool Push(std::string line) {
-    bool wake = false;
-    {
-      const std::lock_guard lock(mutex_);
-      if (queue_.size() >= LogQueue::kMaxLines ||
-          queued_bytes_ + line.size() > LogQueue::kMaxBytes) {
-        ++unreported_;
-        dropped_.fetch_add(1, std::memory_order_relaxed);
-        return false;
-      }
-      queued_bytes_ += line.size();
-      queue_.push_back(std::move(line));
-      ++pushed_;
-      wake = std::exchange(idle_, false);
-    }
-    if (wake) wake_.notify_one();
+  bool Push(LogLevel level, std::string_view line) {
+    if (!waiting_.Add(line.size())) return false;
+    pushed_.fetch_add(1);
+    logger_->log(SpdlogLevel(level), spdlog::string_view_t(line.data(), line.size()));
     return true;
   }
 
   bool Flush(std::chrono::milliseconds limit) {
-    if (!is_ours()) return false;
-    std::unique_lock lock(mutex_);
-    const std::uint64_t target = pushed_;
-    return written_changed_.wait_for(lock, limit, [&] { return written_ >= target; });
+    return is_ours() && sink_->Await(pushed_.load(), limit);
   }
 
   void Replace(Outputs outputs, bool json) {
     Flush(kExitLimit);
-    const std::lock_guard lock(mutex_);
-    outputs_ = std::make_shared<Outputs>(std::move(outputs));
+    sink_->Replace(std::move(outputs));
     json_.store(json, std::memory_order_relaxed);
   }
 
   bool json() const { return json_.load(std::memory_order_relaxed); }
-  std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
-
-  LogQueue waiting() {
-    const std::lock_guard lock(mutex_);
-    return {.lines = queue_.size(), .bytes = queued_bytes_};
-  }
-
-  std::atomic<LogLevel> level = LogLevel::kInfo;
+  std::uint64_t dropped() const { return waiting_.dropped(); }
+  LogQueue waiting() const { return waiting_.fill(); }
+  spdlog::logger& logger() { return *logger_; }
 
  private:
-  [[noreturn]] void Run() {
-    pthread_setname_np(pthread_self(), "log");
-    std::string batch;
-    std::unique_lock lock(mutex_);
-    while (true) {
-      while (queue_.empty() && unreported_ == 0) {
-        idle_ = true;
-        wake_.wait(lock);
-      }
-      idle_ = false;
-      const std::size_t count = TakeBatch(batch);
-      const std::shared_ptr<Outputs> outputs = outputs_;
-      lock.unlock();
-      for (const auto& output : *outputs) output->Write(batch);
-      lock.lock();
-      written_ += count;
-      written_changed_.notify_all();
-    }
-  }
-
-  // Joins the queued lines into one text, so that they need one write. Returns their number.
-  std::size_t TakeBatch(std::string& batch) {
-    batch.clear();
-    const std::size_t count = queue_.size();
-    for (const std::string& line : queue_) {
-      batch += line;
-      batch += '\n';
-    }
-    queue_.clear();
-    queued_bytes_ = 0;
-    if (const std::uint64_t lost = std::exchange(unreported_, 0); lost != 0) {
-      batch += FormatLogLine(json(), LogLevel::kWarn, SystemClock().WallNanos(), __FILE__, __LINE__,
-                             "log lines were dropped because the output did not keep up",
-                             {{"count", lost}, {"total", dropped()}});
-      batch += '\n';
-    }
-    return count;
-  }
-
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::condition_variable written_changed_;
-  std::deque<std::string> queue_;
-  std::size_t queued_bytes_ = 0;
-  std::uint64_t pushed_ = 0;
-  std::uint64_t written_ = 0;
-  std::uint64_t unreported_ = 0;
-  bool idle_ = false;
-  std::shared_ptr<Outputs> outputs_;
+  Waiting waiting_;
+  std::atomic<std::uint64_t> pushed_ = 0;
   std::atomic<bool> json_ = true;
-  std::atomic<std::uint64_t> dropped_ = 0;
   const pid_t process_ = ::getpid();
-  std::thread thread_;
+  const std::shared_ptr<FanOut> sink_ = std::make_shared<FanOut>(waiting_, json_);
+  const std::shared_ptr<spdlog::details::thread_pool> pool_ =
+      std::make_shared<spdlog::details::thread_pool>(
+          LogQueue::kMaxLines, 1, [] { pthread_setname_np(pthread_self(), "log"); });
+  // Waiting keeps the queue from being full: nothing is ever overrun.
+  const std::shared_ptr<spdlog::async_logger> logger_ = std::make_shared<spdlog::async_logger>(
+      "kvorum", sink_, pool_, spdlog::async_overflow_policy::overrun_oldest);
 };
 
 AsyncLog& TheLog() {
@@ -185,9 +230,9 @@ Result<void> InitLogging(const LogOptions& options, const LogRotation& rotation)
 
 bool FlushLog(std::chrono::milliseconds limit) { return TheLog().Flush(limit); }
 
-bool LogEnabled(LogLevel level) { return level >= TheLog().level.load(std::memory_order_relaxed); }
+bool LogEnabled(LogLevel level) { return TheLog().logger().should_log(SpdlogLevel(level)); }
 
-void SetLogLevel(LogLevel level) { TheLog().level.store(level, std::memory_order_relaxed); }
+void SetLogLevel(LogLevel level) { TheLog().logger().set_level(SpdlogLevel(level)); }
 
 LogQueue WaitingLogLines() { return TheLog().waiting(); }
 
@@ -197,8 +242,8 @@ void WriteLog(LogLevel level, const char* file, int line, std::string_view messa
               std::initializer_list<LogField> fields) {
   AsyncLog& log = TheLog();
   if (!log.is_ours()) return;
-  log.Push(
-      FormatLogLine(log.json(), level, SystemClock().WallNanos(), file, line, message, fields));
+  log.Push(level, FormatLogLine(log.json(), level, SystemClock().WallNanos(), file, line, message,
+                                fields));
 }
 
 void WriteLogBeforeExit(LogLevel level, const char* file, int line, std::string_view message,
@@ -206,7 +251,7 @@ void WriteLogBeforeExit(LogLevel level, const char* file, int line, std::string_
   AsyncLog& log = TheLog();
   std::string text =
       FormatLogLine(log.json(), level, SystemClock().WallNanos(), file, line, message, fields);
-  if (log.is_ours() && log.Push(text) && log.Flush(kExitLimit)) return;
+  if (log.is_ours() && log.Push(level, text) && log.Flush(kExitLimit)) return;
   text += '\n';
   WriteToStderrWithoutBlocking(text);
 }

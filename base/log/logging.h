@@ -1,10 +1,11 @@
 // Log lines with fields, in JSON (one object per line: level, ts, caller, msg, then the fields) or
 // console form.
 //
-// Logging never blocks serving: lines go to a bounded queue that a separate thread writes out. When
-// the queue is full a line is dropped and counted, and a later line reports the number once there
-// is room. The queue is flushed at exit, for at most one second. Thread-safe. A line costs its
-// formatting, one allocation and one short lock. A forked process logs only its last words.
+// Logging never blocks serving: lines go to a bounded queue of spdlog's that a separate thread
+// writes out. When the queue is full a line is dropped and counted, and a later line reports the
+// number once there is room. The queue is flushed at exit, for at most one second. Thread-safe. A
+// line costs its formatting, one or two allocations and one short lock. A forked process logs only
+// its last words.
 //
 //   KV_INFO("opened the log", {"dir", dir}, {"segments", count});
 #pragma once

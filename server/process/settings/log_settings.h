@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/log/rotating_file.h"
+#include "base/log/log_rotation.h"
 
 namespace kvorum::server {
 
