@@ -155,10 +155,8 @@ Outcome<std::unique_ptr<client::Client>> NewClient(const client::Options& option
   return Fail(ExitCode::kBadConnection, client::ErrorText(error));
 }
 
-}  // namespace
-
-std::vector<Flag> GlobalFlags() {
-  std::vector<Flag> flags = {
+std::vector<Flag> ConnectionFlags() {
+  return {
       {.name = "endpoints",
        .type = FlagType::kStrings,
        .default_value = "127.0.0.1:2379",
@@ -204,6 +202,11 @@ std::vector<Flag> GlobalFlags() {
        .help = "accept endpoints without TLS from DNS"},
       {.name = "insecure-skip-tls-verify",
        .help = "accept any server certificate (for tests only: the connection can be intercepted)"},
+  };
+}
+
+std::vector<Flag> CredentialFlags() {
+  return {
       {.name = "cert", .type = FlagType::kString, .help = "file of the client TLS certificate"},
       {.name = "key", .type = FlagType::kString, .help = "file of the client certificate's key"},
       {.name = "cacert",
@@ -226,6 +229,13 @@ std::vector<Flag> GlobalFlags() {
        .type = FlagType::kString,
        .help = "service name within the SRV records' name"},
   };
+}
+
+}  // namespace
+
+std::vector<Flag> GlobalFlags() {
+  std::vector<Flag> flags = ConnectionFlags();
+  for (Flag& flag : CredentialFlags()) flags.push_back(std::move(flag));
   for (Flag& flag : flags) flag.hidden = true;
   return flags;
 }
