@@ -28,25 +28,16 @@ import as_user  # noqa: E402
 import cluster  # noqa: E402
 import ctl  # noqa: E402
 import downgrade_differential_test  # noqa: E402
+import mixed_case  # noqa: E402
 import mixed_state  # noqa: E402
 import server  # noqa: E402
 
 OPERATIONS = int(os.environ.get("KVORUM_MIXED_OPERATIONS", "1500"))
 SEED = int(os.environ.get("KVORUM_FAULT_SEED", "1"))
-ROOT = ("root", "pw")
 REFUSED_AUTH = (grpc.StatusCode.FAILED_PRECONDITION,
                 "etcdserver: authentication cannot be enabled while a member of etcd before 3.6.11, 3.5.30 or 3.4.44 "
                 "is in the cluster: update it, or start this member with --older-etcd-members=warn")
-FLAGS = (*cluster.QUICK, "--bcrypt-cost", "4", "--snapshot-count", "100000")
 CLIENTS = 4
-
-
-def etcd_of(variable):
-    return os.path.join(os.environ.get(variable, ""), "etcd")
-
-
-def needs(variable):
-    return unittest.skipUnless(os.path.exists(etcd_of(variable)), f"no etcd in ${variable}")
 
 
 def metric(member, name):
@@ -57,66 +48,13 @@ def metric(member, name):
     return None
 
 
-def message(*fields):
-    """Of (number, value): an int, or bytes; those of etcd3's messages are older than much of the API."""
-    out = bytearray()
-
-    def varint(number):
-        while number >= 0x80:
-            out.append(number & 0x7f | 0x80)
-            number >>= 7
-        out.append(number)
-    for number, value in fields:
-        if isinstance(value, int):
-            varint(number << 3)
-            varint(value & (1 << 64) - 1)
-        else:
-            varint(number << 3 | 2)
-            varint(len(value))
-            out.extend(value)
-    return bytes(out)
-
-
-class MixedAuthCase(unittest.TestCase):
-    def begin(self, etcd):
-        self.addCleanup(setattr, cluster, "caller", None)
-        self.members = cluster.Cluster(3, flags=FLAGS)
-        self.fine = False
-        self.addCleanup(lambda: self.members.close(keep=not self.fine))
-        self.etcd, *self.ours = self.members.members
-        self.etcd.binary = etcd
-        for member in self.members.members:
-            member.launch(*(() if member is self.etcd else ("--compact-hash-check-time", "1s")))
-        for member in self.members.members:
-            member.wait_ready()
-        self.members.state = "existing"
-
-    def learners(self, member):
-        """Their URLs by their ids, as that member lists them; etcd3's messages do not tell."""
-        listed = json.loads(self.members.ctl("member", "list", "-w", "json", endpoints=[member.endpoint]))["members"]
-        return {m["ID"]: m["peerURLs"] for m in listed if m.get("isLearner", False)}
-
-    @staticmethod
-    def add_root(member):
-        with member.channel() as channel:
-            auth = rpc_pb2_grpc.AuthStub(channel)
-            auth.UserAdd(rpc_pb2.AuthUserAddRequest(name=ROOT[0], password=ROOT[1]), timeout=30)
-            auth.UserGrantRole(rpc_pb2.AuthUserGrantRoleRequest(user="root", role="root"), timeout=10)
-
-    def enable_auth(self):
-        self.add_root(self.etcd)
-        with self.etcd.channel() as channel:
-            rpc_pb2_grpc.AuthStub(channel).AuthEnable(rpc_pb2.AuthEnableRequest(), timeout=10)
-        cluster.caller = ROOT
-
-
-@needs("KVORUM_PEER_36_5")
-class OlderEtcdTest(MixedAuthCase):
-    REASON = b"m1 runs 3.6.5, which needs 3.6.11"
+@mixed_case.needs("KVORUM_PEER_36_5")
+class OlderEtcdTest(mixed_case.MixedCase):
+    REASON = b"m1 runs 3.6.5, which mixed_case.needs 3.6.11"
     WARNING = b"an older member of etcd decides permissions of transactions otherwise"
 
     def setUp(self):
-        self.begin(etcd_of("KVORUM_PEER_36_5"))
+        self.begin(mixed_case.etcd_of("KVORUM_PEER_36_5"))
 
     def wait_end(self, member):
         cluster.wait_until(lambda: not member.alive, f"{member.name} to end; its log ends with {member.tail()}")
@@ -125,7 +63,7 @@ class OlderEtcdTest(MixedAuthCase):
         self.assertIn(b"--older-etcd-members=warn", member.log())
 
     def doctor(self):
-        return ctl.run([m.endpoint for m in self.ours], "--user", ":".join(ROOT), "doctor").stdout
+        return ctl.run([m.endpoint for m in self.ours], "--user", ":".join(mixed_case.ROOT), "doctor").stdout
 
     def test_a_kvorum_that_runs_says_so_and_one_that_starts_refuses(self):
         first, second = self.ours
@@ -176,7 +114,7 @@ class OlderEtcdTest(MixedAuthCase):
         cluster.wait_until(lambda: self.WARNING in first.log(), "m2 to know of the older etcd")
         self.add_root(first)
         self.assertIsNone(self.refusal(first))
-        cluster.caller = ROOT
+        cluster.caller = mixed_case.ROOT
         self.members.check_equal()
         self.fine = True
 
@@ -198,7 +136,7 @@ class OlderEtcdTest(MixedAuthCase):
     @staticmethod
     def asking(channel):
         return lambda method, *fields: channel.unary_unary(f"/etcdserverpb.Cluster/{method}", None, None)(
-            message(*fields), timeout=20)
+            mixed_case.message(*fields), timeout=20)
 
     def test_a_learner_is_not_updated(self):
         """It could be promoted meanwhile. A member knows what the others run once it has said so."""
@@ -294,10 +232,10 @@ class Client:
             channel.close()
 
     def ask(self, method, *fields, user=b"root", channel=None):
-        """The answer, or None. Fields, or a whole message."""
+        """The answer, or None. Fields, or a whole mixed_case.message."""
         channel = channel or self.random.choice(self.channels)
         kind = "Txn" if method == "KV/Txn" else method.split("/")[0]
-        request = fields[0] if fields and isinstance(fields[0], bytes) else message(*fields)
+        request = fields[0] if fields and isinstance(fields[0], bytes) else mixed_case.message(*fields)
         try:
             answer = channel.unary_unary(f"/etcdserverpb.{method}", None, None)(
                 request, timeout=30, metadata=self.token(user, channel))
@@ -317,7 +255,7 @@ class Client:
             try:
                 self.tokens[user] = channel.unary_unary("/etcdserverpb.Auth/Authenticate", None,
                                                         rpc_pb2.AuthenticateResponse.FromString)(
-                    message((1, user), (2, b"pw")), timeout=30).token
+                    mixed_case.message((1, user), (2, b"pw")), timeout=30).token
             except grpc.RpcError as error:
                 if "authentication is not enabled" not in error.details():
                     raise
@@ -350,21 +288,21 @@ class Client:
     def operation(self, depth=0):
         kind = self.random.random()
         if kind < 0.5:
-            return message((2, message(*self.put_fields())))
+            return mixed_case.message((2, mixed_case.message(*self.put_fields())))
         if kind < 0.7:
-            return message((3, message(*self.delete_fields())))
+            return mixed_case.message((3, mixed_case.message(*self.delete_fields())))
         if kind < 0.85 or depth > 1:
             key, end = self.range()
-            return message((1, message((1, key), (2, end))))
-        return message((4, self.txn(depth + 1)))
+            return mixed_case.message((1, mixed_case.message((1, key), (2, end))))
+        return mixed_case.message((4, self.txn(depth + 1)))
 
     def txn(self, depth=0):
-        compare = message((1, self.random.randrange(3)), (2, 0), (3, self.random.choice(self.KEYS)), (4, 1))
+        compare = mixed_case.message((1, self.random.randrange(3)), (2, 0), (3, self.random.choice(self.KEYS)), (4, 1))
         fields = [(1, compare)]
         for branch in (2, 3):
             # All refuse one that puts a key twice.
             fields += [(branch, self.operation(depth)) for _ in range(self.random.randrange(3))]
-        return message(*fields)
+        return mixed_case.message(*fields)
 
     def keys(self):
         kind = self.random.random()
@@ -410,7 +348,7 @@ class Client:
         elif kind < 8:
             key, end = self.range()
             self.ask("Auth/RoleGrantPermission", (1, role),
-                     (2, message((1, self.random.choice((0, 1, 2, 2, 3))), (2, key), (3, end))))
+                     (2, mixed_case.message((1, self.random.choice((0, 1, 2, 2, 3))), (2, key), (3, end))))
         elif kind == 8:
             rare = self.random.randrange(4)
             if rare == 0:
@@ -547,111 +485,14 @@ class EqualAfterManyOperations:
         self.check_equal()
 
 
-class EntriesAreReadAlike:
-    """What an etcd before 3.7 reads otherwise in an entry's bytes, or does with an entry that another member has
-    proposed. No users are needed for it."""
-
-    def setUp(self):
-        self.begin(self.ETCD)
-        self.channel = self.ours[0].channel()
-        self.addCleanup(self.channel.close)
-
-    def ask(self, method, *fields):
-        return self.channel.unary_unary(f"/etcdserverpb.{method}", None, None)(message(*fields), timeout=20)
-
-    def put(self, *keys):
-        for key in keys:
-            server.put(server.kv(self.channel), key, b"v")
-
-    def keys(self):
-        answer = server.kv(self.channel).Range(rpc_pb2.RangeRequest(key=b"\0", range_end=b"\0"), timeout=10)
-        return [row.key for row in answer.kvs]
-
-    def end(self):
-        self.members.check_equal()
-        for member in self.members.members:
-            self.assertTrue(member.alive, f"{member.name} has ended; its log ends with {member.tail()}")
-        self.fine = True
-
-    def test_an_empty_range_end_is_none(self):
-        """There it means all keys from this one on."""
-        self.put(b"a", b"b", b"c", b"d")
-        self.ask("KV/DeleteRange", (1, b"a"), (2, b""))
-        self.ask("KV/Txn", (2, message((3, message((1, b"b"), (2, b""))))))
-        # Of both keys, the second is no newer than the first: the compare is of one.
-        compare = message((1, 0), (2, 1), (3, b"c"), (5, 4), (64, b""))
-        self.ask("KV/Txn", (1, compare), (2, message((2, message((1, b"then"), (2, b"v"))))),
-                 (3, message((2, message((1, b"else"), (2, b"v"))))))
-        self.assertEqual(self.keys(), [b"c", b"d", b"then"])
-        self.end()
-
-    def test_an_operation_in_parts_is_one(self):
-        """There the last part counts: a put of the empty key."""
-        self.ask("KV/Txn", (2, message((2, message((1, b"p"), (2, b"v"))), (2, message((2, b"w"))))))
-        self.assertEqual(self.keys(), [b"p"])
-        self.end()
-
-    def test_a_field_of_another_type_is_skipped(self):
-        """There it ends the process."""
-        self.ask("KV/Put", (1, b"k"), (2, b"v"), (1, 7))
-        self.ask("KV/Txn", (2, message((2, message((1, b"t"), (2, b"v"))), (2, 7))))
-        self.ask("KV/DeleteRange", (1, b"k"), (3, b"text"))
-        self.ask("Auth/RoleAdd", (1, b"r"), (1, 7))
-        self.ask("Auth/RoleGrantPermission", (1, b"r"), (2, message((1, 2), (2, b"k"), (2, 7), (3, b""))))
-        self.ask("Auth/UserAdd", (1, b"u"), (2, b"pw"), (3, message((1, b"text"))))
-        self.ask("KV/Compact", (1, 2), (1, b"text"))
-        self.assertEqual(self.keys(), [b"t"])
-        self.end()
-
-    def test_a_range_of_a_revision_that_is_gone_refuses_the_whole_transaction(self):
-        """There a member that was not asked leaves the range out, and applies the rest."""
-        self.put(b"k", b"k", b"k")
-        self.ask("KV/Compact", (1, 3), (2, 1))
-        put = message((2, message((1, b"p"), (2, b"v"))))
-        for member in self.members.members:
-            with member.channel() as channel:
-                for revision in (2, 1000):
-                    read = message((1, message((1, b"k"), (4, revision))))
-                    nested = message((4, message((2, read))))
-                    for branch in ((2, read), (2, put)), ((2, put), (2, read)), ((2, put), (2, nested)):
-                        with self.assertRaises(grpc.RpcError) as refused:
-                            channel.unary_unary("/etcdserverpb.KV/Txn", None, None)(message(*branch), timeout=20)
-                        self.assertIn("required revision", refused.exception.details())
-        self.assertEqual(self.keys(), [b"k"])
-        self.end()
-
-    def test_the_answer_is_that_of_the_transaction_that_was_asked(self):
-        self.put(b"k")
-        request = rpc_pb2.TxnRequest(success=[
-            rpc_pb2.RequestOp(request_put=rpc_pb2.PutRequest(key=b"p", value=b"v")),
-            rpc_pb2.RequestOp(request_range=rpc_pb2.RangeRequest(key=b"k"))])
-        for member in self.members.members:
-            with member.channel() as channel:
-                answer = server.kv(channel).Txn(request, timeout=10)
-                self.assertEqual([r.WhichOneof("response") for r in answer.responses],
-                                 ["response_put", "response_range"])
-                self.assertEqual(answer.responses[1].response_range.kvs[0].key, b"k")
-                self.assertEqual(answer.responses[1].response_range.header.revision, answer.header.revision)
-        self.end()
-
-
-class WithTheNewestTest(EqualAfterManyOperations, MixedAuthCase):
-    ETCD = etcd_of("KVORUM_PEER_DIR")
+class WithTheNewestTest(EqualAfterManyOperations, mixed_case.MixedCase):
+    ETCD = mixed_case.etcd_of("KVORUM_PEER_DIR")
     INVERTED = True
 
 
-@needs("KVORUM_PEER_36")
-class With36Test(EqualAfterManyOperations, MixedAuthCase):
-    ETCD = etcd_of("KVORUM_PEER_36")
-
-
-class EntriesBesideTheNewestTest(EntriesAreReadAlike, MixedAuthCase):
-    ETCD = etcd_of("KVORUM_PEER_DIR")
-
-
-@needs("KVORUM_PEER_36")
-class EntriesBeside36Test(EntriesAreReadAlike, MixedAuthCase):
-    ETCD = etcd_of("KVORUM_PEER_36")
+@mixed_case.needs("KVORUM_PEER_36")
+class With36Test(EqualAfterManyOperations, mixed_case.MixedCase):
+    ETCD = mixed_case.etcd_of("KVORUM_PEER_36")
 
 
 if __name__ == "__main__":
