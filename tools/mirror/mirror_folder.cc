@@ -222,18 +222,7 @@ MirrorFolder::Outcome MirrorFolder::Apply(std::vector<FileChange> changes) {
     fail_all(synced.error().message);
   }
 
-  std::string removed_lines;
-  for (FileChange& removal : removals) {
-    if (!files_.contains(removal.path)) continue;
-    const auto removed = RemoveFile(removal.path);
-    if (!removed) {
-      outcome.failed.push_back({std::move(removal), removed.error().message});
-      continue;
-    }
-    removed_lines += "-" + EscapePath(removal.path) + "\n";
-    files_.erase(removal.path);
-    if (*removed) outcome.removed.push_back(removal.path);
-  }
+  const std::string removed_lines = RemoveAll(std::move(removals), outcome);
   for (const std::size_t i : staged) {
     if (const auto placed = Place(i, writes[i].path); !placed) {
       outcome.failed.push_back({std::move(writes[i]), placed.error().message});
@@ -245,6 +234,22 @@ MirrorFolder::Outcome MirrorFolder::Apply(std::vector<FileChange> changes) {
   // A line that is missing costs nothing: the file is not there.
   [[maybe_unused]] const auto appended = AppendToList(removed_lines);
   return outcome;
+}
+
+std::string MirrorFolder::RemoveAll(std::vector<FileChange> removals, Outcome& outcome) {
+  std::string lines;
+  for (FileChange& removal : removals) {
+    if (!files_.contains(removal.path)) continue;
+    const auto removed = RemoveFile(removal.path);
+    if (!removed) {
+      outcome.failed.push_back({std::move(removal), removed.error().message});
+      continue;
+    }
+    lines += "-" + EscapePath(removal.path) + "\n";
+    files_.erase(removal.path);
+    if (*removed) outcome.removed.push_back(removal.path);
+  }
+  return lines;
 }
 
 bool MirrorFolder::HoldsEqual(const FileChange& change) const {

@@ -63,6 +63,8 @@ class MirrorFolder {
   Result<void> ReadList();
   Result<void> WriteList();
   Result<void> AppendToList(const std::string& lines);
+  // Returns the list's lines about those that are gone.
+  std::string RemoveAll(std::vector<FileChange> removals, Outcome& outcome);
   bool HoldsEqual(const FileChange& change) const;
   // The folder that the path's file is in; makes what is missing, and lets files that are in the
   // way go if they are the mirror's.
