@@ -193,7 +193,7 @@ std::multiset<std::string> NamesInSources() {
   std::multiset<std::string> names;
   const std::filesystem::path root = KVORUM_SOURCE_DIR;
   for (const char* folder :
-       {"auth", "lease", "mvcc", "proto", "raft", "rpc", "server", "wal", "watch"}) {
+       {"api", "auth", "lease", "mvcc", "proto", "raft", "rpc", "server", "wal", "watch"}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
       if (entry.path().extension() != ".cc") continue;
       const std::string text = ReadFile(entry.path());

@@ -14,7 +14,7 @@ namespace {
 // All of the server's sources, with literals that are cut in two joined.
 std::string Sources() {
   std::string all;
-  for (const char* folder : {"base", "datadir", "mvcc", "rpc", "server", "wal", "watch"}) {
+  for (const char* folder : {"api", "base", "datadir", "mvcc", "rpc", "server", "wal", "watch"}) {
     const std::filesystem::path root = std::filesystem::path(KVORUM_SOURCE_DIR) / folder;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
       if (entry.path().extension() != ".cc") continue;
