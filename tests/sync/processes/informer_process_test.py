@@ -3,6 +3,7 @@
 socket, and what it runs."""
 
 import base64
+import contextlib
 import json
 import os
 import pathlib
@@ -153,7 +154,11 @@ class InformerTest:
         self.put("/a/deleted", "1")
 
         def files():
-            return {path.name: path.read_text() for path in made.iterdir()}
+            found = {}
+            for path in made.iterdir():
+                with contextlib.suppress(FileNotFoundError):  # the program removes files meanwhile
+                    found[path.name] = path.read_text()
+            return found
         wait_until(lambda: files() == {"changed": "1", "deleted": "1"}, "first files")
         ready.unlink()
         self.put("/a/changed", "2")
