@@ -100,7 +100,7 @@ class ManPagesTest(unittest.TestCase):
             self.assertEqual(sorted(listed), sorted(completed(program, "")))
 
     def test_the_page_about_doctor_lists_every_finding(self):
-        code = (ROOT / "tools" / "diagnosis.cc").read_text(encoding="utf8")
+        code = (ROOT / "tools" / "health" / "diagnosis.cc").read_text(encoding="utf8")
         known = set(re.findall(r'Severity::k\w+, "([a-z-]+)"', code))
         known |= set(re.findall(r'(?s)slow\("etcd\w+", k\w+, "([a-z-]+)"', code))
         known |= set(re.findall(r': Severity::k\w+,\s+"([a-z-]+)"', code))

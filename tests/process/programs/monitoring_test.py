@@ -22,7 +22,7 @@ import ports  # noqa: E402
 import server  # noqa: E402
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-MONITORING = os.path.join(HERE, "..", "..", "..", "deploy", "monitoring")
+MONITORING = os.path.join(HERE, "..", "..", "deploy", "monitoring")
 TOOLS = os.environ["KVORUM_PROMETHEUS_DIR"]
 WORDS = {"up", "vector", "rate", "increase", "sum", "max", "count", "floor", "by", "and", "or", "le", "predict_linear",
          "histogram_quantile", "changes"}
