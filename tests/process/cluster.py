@@ -185,8 +185,8 @@ class Member:
                 return None
 
     def applied(self):
-        """Its applied index and revision, or None when it does not answer. A compaction, which HashKV tells of, moves
-        only the first."""
+        """Its applied index and revision, or None when it does not answer. With users each question is an entry: the
+        login."""
         status = self.status()
         if status is None:
             return None
@@ -311,11 +311,20 @@ class Cluster:
         return json.loads(self.ctl("endpoint", "status", "-w", "json", endpoints=[member.endpoint]))[0]["Status"]
 
     def wait_equal(self, timeout=60):
-        """Waits until every member has applied the same entries; returns their revision with the HashKV of each."""
+        """Waits until all members have one revision, and all entries that any had applied by then: a compaction, which
+        HashKV tells of, moves no revision. Returns that revision with the HashKV of each."""
+        def all_applied():
+            states = [member.applied() for member in self.members]
+            return None if None in states else states
+
         def same():
-            applied = {member.applied() for member in self.members}
-            return applied.pop() if len(applied) == 1 and None not in applied else None
-        _, revision = wait_until(same, "all members to have applied the same entries", timeout)
+            states = all_applied()
+            if states is None or len({revision for _, revision in states}) != 1:
+                return None
+            return max(states)
+        index, revision = wait_until(same, "all members to have one revision", timeout)
+        wait_until(lambda: all(applied >= index for applied, _ in all_applied() or [(0, 0)]),
+                   f"all members to have applied entry {index}", timeout)
         hashes = {}
         for member in self.members:
             with member.channel() as channel:

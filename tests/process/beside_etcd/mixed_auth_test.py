@@ -50,7 +50,7 @@ def metric(member, name):
 
 @mixed_case.needs("KVORUM_PEER_36_5")
 class OlderEtcdTest(mixed_case.MixedCase):
-    REASON = b"m1 runs 3.6.5, which mixed_case.needs 3.6.11"
+    REASON = b"m1 runs 3.6.5, which needs 3.6.11"
     WARNING = b"an older member of etcd decides permissions of transactions otherwise"
 
     def setUp(self):
