@@ -13,7 +13,7 @@ namespace kvorum::server {
 
 namespace {
 
-// As Go writes JSON: safe within HTML and JavaScript. These characters occur in strings only.
+// Go writes JSON that is safe within HTML and JavaScript. These characters occur in strings only.
 std::string EscapeAsGo(std::string_view json) {
   constexpr std::pair<std::string_view, std::string_view> kEscapes[] = {
       {"<", "\\u003c"},

@@ -186,7 +186,7 @@ Result<SegmentReader::Tail> SegmentReader::InspectTail() {
 
 Result<bool> SegmentReader::LooksTornWithoutSeals() {
   KV_TRY(const std::string_view header, Load(offset_, kFrameHeaderBytes));
-  // As etcd reads a length, which may be one that DecodeLength refuses.
+  // Etcd reads a length so, even one that DecodeLength refuses.
   const std::uint64_t length = LoadWord(header, 0);
   const std::uint64_t padding = (length >> 63U) != 0 ? (length >> 56U) & 7U : 0;
   const std::uint64_t record_bytes = length & ~(std::uint64_t{0xff} << 56U);

@@ -42,7 +42,7 @@ struct Contents {
 
 // The entries that are needed, for callers that lack the memory for all.
 struct Needs {
-  // As soon as entries take more than this, the oldest ones that are not needed are left out.
+  // Once entries take more than this, the oldest ones that are not needed are left out.
   std::size_t size_bytes = SIZE_MAX;
   // Entries up to here are committed, and not needed. Called once, if there are too many.
   std::function<raft::Index()> not_up_to;

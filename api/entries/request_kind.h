@@ -46,7 +46,7 @@
 namespace kvorum::server {
 
 #define KV_ENTRY_KIND(name, number, ...) name = (number),
-// As wide as a field's number, so that no number is mistaken for another.
+// The type is as wide as a field's number, so that no number is mistaken for another.
 enum class RequestKind : std::uint32_t { KV_ENTRY_KINDS(KV_ENTRY_KIND) };
 #undef KV_ENTRY_KIND
 

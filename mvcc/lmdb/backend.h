@@ -41,8 +41,8 @@ inline constexpr std::uint64_t kRecordsBetweenLooks = 1024;
 // When commits become durable.
 enum class CommitSync : std::uint8_t {
   kEachCommit,
-  // By Sync alone, after which it is kEachCommit: for a file that is not used before it is whole.
-  // What a crash leaves of it before that may be damaged.
+  // Sync alone makes commits durable, and after it the mode is kEachCommit. This is for a file that
+  // is not used before it is whole. A crash before that may leave it damaged.
   kByHand,
 };
 

@@ -1,6 +1,6 @@
 // Checks of a request before it is proposed or run, by the request alone. The services call them
-// first; errors are those of mvcc/errors.h, and of several violations the first in the order of the
-// functions below (and within a txn of its lists) is reported.
+// first; errors are those of base/api_errors.h, and of several violations the first in the order of
+// the functions below (and within a txn of its lists) is reported.
 //
 // Pure functions, any thread.
 #pragma once

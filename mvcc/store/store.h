@@ -10,7 +10,7 @@
 // Threads: the three groups below say who may call.
 // Ownership: owns index, write buffer, backend and committer. The owner stops the executors before
 // it destroys the store; tasks that they had not run by then (callbacks too) are dropped.
-// Errors: refusals are those of mvcc/errors.h. A commit that fails is reported through
+// Errors: refusals are those of base/api_errors.h. A commit that fails is reported through
 // StoreOptions::commit.on_fatal; a damaged record that the apply executor needs stops the process.
 // Invariants (CheckInvariants): the index's own; the published revision is at most the working one
 // and at least the compacted one; an unfinished compaction is at or below the compacted revision;

@@ -5,7 +5,7 @@
 // go on beside it and never change its answers: a view pinned before a compaction keeps the
 // revisions that it could read then. Lifetime: short, and one per thread at a time: while it lives
 // the backend cannot reuse freed pages. Never held while waiting for a client. Errors: those of
-// mvcc/errors.h; kDataLoss names a record that is damaged on disk.
+// base/api_errors.h; kDataLoss names a record that is damaged on disk.
 #pragma once
 
 #include <cstdint>

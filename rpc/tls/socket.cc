@@ -61,8 +61,8 @@ struct Binding {
   socklen_t length = 0;
 };
 
-// As in Go: "every address" means both families where the machine has both; a name with several
-// addresses is bound at its first IPv4 one.
+// Addresses are Go's: "every address" means both families if the machine has both; a name with
+// several addresses is bound at its first IPv4 one.
 Result<Binding> Resolve(const std::string& host, std::uint16_t port, bool dual_stack) {
   Binding binding;
   if (dual_stack) {

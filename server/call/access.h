@@ -136,7 +136,7 @@ class Access {
   void Identify(rpc::CallContext& call, const auth::AuthState& state) const;
   void IdentifyByToken(std::string_view token, const auth::AuthState& state,
                        rpc::Caller& caller) const;
-  // As in etcd, but not more often than a log can bear.
+  // Logs etcd's line, but not more often than a log can bear.
   void LogRefusedToken(const rpc::CallContext& call) const;
   using ViewCheck = std::function<Result<void>(const auth::AuthState&, const auth::Identity&)>;
   Result<HeldView> ViewFor(const rpc::Caller& caller, const ViewCheck& check) const;

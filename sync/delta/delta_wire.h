@@ -21,7 +21,7 @@ DeltaResponse FromWire(const envoy::service::discovery::v3::DeltaDiscoveryRespon
 void ToWire(const DeltaRequest& request, envoy::service::discovery::v3::DeltaDiscoveryRequest& to);
 void ToWire(const DeltaResponse& response,
             envoy::service::discovery::v3::DeltaDiscoveryResponse& to);
-// As bytes. nullopt: they are not such a message.
+// The same messages as bytes. nullopt: the bytes are not such a message.
 std::optional<DeltaRequest> DeltaRequestFromBytes(std::string_view bytes);
 std::string BytesOf(const DeltaResponse& response);
 

@@ -14,8 +14,8 @@ Notification NotificationOf(Change&& change, bool is_initial) {
           .is_initial = is_initial && kind == Kind::kAdd};
 }
 
-// As if no other owner had them: the store keeps the newer one, mostly, and the older one none but
-// the queue.
+// Both objects count in full, though others may own them too: the store mostly keeps the newer one,
+// and the queue alone the older one.
 std::size_t SizeOf(const Change& change) {
   const std::size_t before = change.before ? change.before->size_bytes() : 0;
   return before + (change.after ? change.after->size_bytes() : 0);

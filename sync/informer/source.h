@@ -83,7 +83,7 @@ class Source {
   void Resume();
 
   // Answers, on the executor, once everything up to the revision has been delivered to the sink.
-  // Where the prefix is idle it asks the server for its progress, and only then.
+  // It asks the server for its progress only if the prefix is idle.
   // kUnimplemented: nothing of the prefix has that revision, and the server cannot be asked.
   // kCanceled: the source has stopped.
   using OnReached = std::move_only_function<void(Result<void> reached)>;

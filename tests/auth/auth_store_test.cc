@@ -229,7 +229,7 @@ TEST_F(AuthStoreTest, APermissionOnTheSameRangeIsReplacedIfItIsTheFirstOfItsKey)
   EXPECT_EQ(state()->FindRole("r")->record().permissions.size(), 2U) << "both are gone";
 }
 
-// As etcd applies them: they permit nothing, and yet they are in the role.
+// Etcd applies them: they permit nothing, and yet they are in the role.
 TEST_F(AuthStoreTest, APermissionOfAnUnknownTypeIsKeptAndPermitsNothing) {
   Do(store_.AddRole("r"));
   AddUser("ann");

@@ -244,7 +244,7 @@ TEST(JwtTest, ClaimsThatAreMissingOrOfAnotherTypeAreRefused) {
     const auto verified = tokens->Verify(sign(claims), kNow_s);
     return verified ? (*verified)->revision : UINT64_MAX;
   };
-  // As other JSON writers have numbers.
+  // Other JSON writers have such numbers.
   EXPECT_EQ(revision_of(R"({"username":"a","revision":7.0,"exp":4.1024448e9})"), 7U);
   EXPECT_EQ(revision_of(R"({"username":"","revision":0,"exp":4102444800,"more":[{}]})"), 0U);
   EXPECT_EQ(revision_of(R"({"username":"a","revision":18446744073709551614,"exp":1e18})"),

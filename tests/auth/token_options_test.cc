@@ -34,7 +34,7 @@ class TokenOptionsTest : public ::testing::Test {
 
 TEST_F(TokenOptionsTest, SimpleTokens) {
   EXPECT_EQ(ParseTokenOptions("simple", fs_)->kind, TokenOptions::Kind::kSimple);
-  // As etcd has it, what else is said does not matter.
+  // The other options do not matter, as in etcd.
   EXPECT_EQ(ParseTokenOptions("simple,x=y", fs_)->kind, TokenOptions::Kind::kSimple);
 }
 

@@ -48,7 +48,7 @@ TEST(Base64Test, WhatNobodyWritesIsRefused) {
     EXPECT_FALSE(DecodeBase64(Base64::kUrl, text)) << text;
 }
 
-// As an error of gRPC's headers tells it.
+// An error of gRPC's headers tells that offset.
 TEST(Base64Test, ARefusalTellsTheOffset) {
   for (const auto& [text, offset] :
        {std::pair("Z", 1), std::pair("Zg=", 2), std::pair("Zm9vZ", 5), std::pair("Zm-v", 2),
@@ -59,7 +59,7 @@ TEST(Base64Test, ARefusalTellsTheOffset) {
   }
 }
 
-// As Go reads it: every member must come to the same hash.
+// Go reads it so, and every member must come to the same hash.
 TEST(Base64Test, EndsOfLinesAndUnusedBitsArePassedOverInTheStandardSpelling) {
   for (const std::string_view text : {"Zm9v\n"sv, "\r\nZm\n9v"sv, "Z\nm\n9\nv\r"sv})
     EXPECT_EQ(DecodeBase64(Base64::kStandard, text), "foo") << text;

@@ -36,7 +36,7 @@ TEST(LogOutputTest, AnErrorNamesTheOutput) {
                                    "directory"}));
 }
 
-// As a terminal or a pipe is that another process made so.
+// A terminal or a pipe may be so because of another process.
 TEST(LogOutputTest, WaitsForAReaderOfAStreamThatDoesNotBlock) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_NONBLOCK), 0);

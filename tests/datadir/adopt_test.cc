@@ -45,7 +45,7 @@ class AdoptTest : public EtcdDirectory {
     ASSERT_OK(log->writer->Append(std::span(&entry, 1), &state));
     ASSERT_OK(log->writer->Close());
   }
-  // As a release does before it puts its database into place.
+  // A release does this before it puts its database into place.
   void MarkInLog(raft::Index index) {
     const auto markers = wal::ListMarkers(fs_, layout_.wal);
     ASSERT_OK(markers);

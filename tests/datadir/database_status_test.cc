@@ -77,7 +77,7 @@ TEST_F(DatabaseStatusTest, OurDatabaseHasTheNumbersOfEtcds) {
   EXPECT_EQ(OpenError(path), "timeout: another process uses " + path);
 }
 
-// As in a saved snapshot and in a released directory, a downgraded cluster's.
+// Saved snapshots and released directories state it, those of a downgraded cluster too.
 TEST_F(DatabaseStatusTest, OurDatabaseStatesTheStorageVersionOfItsCluster) {
   for (const auto& [cluster, storage] :
        {std::pair{"3.6.0", "3.6.0"}, {"3.5.0", ""}, {"3.0.0", "3.7.0"}}) {
@@ -112,7 +112,7 @@ TEST_F(DatabaseStatusTest, AnEmptyDatabaseHasEtcdsHash) {
   EXPECT_EQ(hash->compact_revision, -1);
 }
 
-// As by a server and by etcdutl: the hash of no record.
+// A server and etcdutl say the same: the hash of no record.
 TEST_F(DatabaseStatusTest, NothingIsBelowZero) {
   const auto file = Open(WriteBytes("s.db", Image(SomeContent())));
   const auto hash = ReadHashKv(*file, -3);

@@ -45,7 +45,7 @@ struct Request {
   enum class Kind : std::uint8_t { kPut, kDelete, kRead };
   Kind kind = Kind::kRead;
   std::string key = {};
-  // As on the wire: empty is the one key, "\0" all keys from `key` on. Not of kPut.
+  // The wire's form: empty is the one key, "\0" all keys from `key` on. Not of kPut.
   std::string range_end = {};
   std::string value = {};  // of kPut
 

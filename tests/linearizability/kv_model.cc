@@ -114,7 +114,7 @@ bool KvModel::Holds(const Compare& compare) const {
   const KeyValue* kv = Find(compare.key);
   switch (compare.target) {
     case Compare::Target::kValue:
-      // As in the API: a value compare of an absent key never holds.
+      // The API's rule: a value compare of an absent key never holds.
       return kv != nullptr && Related(kv->value <=> compare.value, compare.relation);
     case Compare::Target::kVersion:
       return Related((kv == nullptr ? 0 : kv->version) <=> compare.number, compare.relation);

@@ -157,7 +157,7 @@ class IndexReplay {
     return std::nullopt;
   }
 
-  // As the store does it: between transactions.
+  // The store publishes between transactions, too.
   void Publish() {
     index_.Publish({.current_revision = main_, .compact_revision = floor_});
     published_floor_ = floor_;

@@ -128,8 +128,7 @@ class Replay {
     return "an operation of unknown kind";
   }
 
-  // As if the answer had no waiter, or not all of it was admitted: refusals and writes are the
-  // same.
+  // Refusals and writes are the same if the answer has no waiter, or if not all of it is admitted.
   std::string TxnWithLittleRoom(const TxnRequest& request, Rng& rng) {
     const bool is_wanted = rng.OneIn(2);
     AnswerRoom room(static_cast<std::size_t>(rng.Below(200)),

@@ -64,7 +64,7 @@ TEST(CheckRangeStreamTest, OffersKeyOrderOnly) {
   EXPECT_TRUE(Is(CheckRangeStream(request), kErrStreamSortOrder));
 }
 
-// As in etcd: the order NONE counts as the default for any target.
+// The order NONE counts as the default for any target, as in etcd.
 TEST(CheckRangeStreamTest, TakesAnyTargetWithoutAnOrder) {
   RangeRequest request = Get("a", "b");
   request.sort_target = SortTarget::kValue;

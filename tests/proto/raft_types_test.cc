@@ -84,7 +84,7 @@ TEST(RaftTypesTest, MessageHasItsGoldenBytes) {
 }
 
 TEST(RaftTypesTest, FieldsOfValueZeroMayBeWritten) {
-  // As members of 3.6 and older spell them: every field, and an empty snapshot in every message.
+  // Members of 3.6 and older spell every field, and an empty snapshot in every message.
   const Entry entry = DecodeEntry(Bytes("\x08\x00\x10\x00\x18\x07\x22\x00"sv)).value();
   EXPECT_EQ(entry, (Entry{.index = 7}));
   const Message message = DecodeMessage(Bytes("\x08\x08\x10\x02\x18\x01\x20\x03\x28\x00\x30\x00\x40"
@@ -95,7 +95,7 @@ TEST(RaftTypesTest, FieldsOfValueZeroMayBeWritten) {
 }
 
 TEST(RaftTypesTest, FieldsOfValueZeroMayBeLeftOut) {
-  // As this server spelled them before it wrote what members of 3.7 write.
+  // This server spelled them so before it wrote what members of 3.7 write.
   EXPECT_EQ(DecodeHardState("\x08\x01\x18\x01").value(), (HardState{.term = 1, .commit = 1}));
   EXPECT_EQ(DecodeConfState("\x08\x07").value(), (ConfState{.voters = {7}}));
   EXPECT_EQ(DecodeSnapshotMetadata("\x0a\x00\x10\x01"sv).value(), (SnapshotMetadata{.index = 1}));

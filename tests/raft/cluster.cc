@@ -38,7 +38,7 @@ Ready Member::TakeReady() {
   disk_.lost_data = node_->lost_data().index();
   for (const Message& message : ready.messages) {
     Message sent = message;
-    // As the driver does: the snapshot that is really sent is the state machine's, here and now.
+    // The snapshot that is really sent is the state machine's, here and now, as with the driver.
     if (sent.type == MessageType::kSnap) {
       const Index index = node_->log().applied();
       KV_CHECK(index >= sent.snapshot->metadata.index, "the state machine is behind its node");

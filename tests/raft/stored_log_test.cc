@@ -74,7 +74,7 @@ class StoredLogTest : public testing::Test {
       }
     }
   }
-  // As the driver does, two entries at a time.
+  // Answers like the driver, two entries at a time.
   void Answer(const Fetch& fetch) {
     EXPECT_EQ(fetch.peer, 3);
     EXPECT_FALSE(fetch.terms.empty());

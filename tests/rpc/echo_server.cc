@@ -16,7 +16,7 @@
 namespace kvorum::rpc {
 namespace {
 
-// As an apply thread would: takes what one wake-up of a loop has gathered and answers all of it.
+// An apply thread: takes all that one wake-up of a loop has gathered and answers it.
 class Answerer {
  public:
   void Add(UnaryReply reply) {

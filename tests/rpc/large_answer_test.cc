@@ -131,7 +131,7 @@ TEST(LargeAnswerTest, AFullMemoryHoldsBackWhoFillsIt) {
   Http2Client other(server.port());
   EXPECT_TRUE(other.Works(1));
   EXPECT_LE(server.started, 3 + 1) << "two calls fill it";
-  // As its client takes them, the others are answered.
+  // The others are answered while its client takes them.
   greedy.Send(LargeWindow());
   EXPECT_EQ(greedy.Await(1).message.size(), 1'000'005);
 }

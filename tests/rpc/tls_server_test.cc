@@ -174,7 +174,7 @@ TEST_F(TlsServerTest, AlpnDecidesAndWithoutItTheFirstBytesDo) {
   }
 }
 
-// As curl and Go's HTTP client do: ALPN gives them h2, and they send plain HTTP requests.
+// ALPN gives curl and Go's HTTP client h2, and they send plain HTTP requests.
 TEST_F(TlsServerTest, HttpIsServedOverHttp2BesideGrpc) {
   Start(Clients::kWithCertificate);
   const TestCertificate alice = ca_.Issue({.common_name = "alice"});

@@ -82,7 +82,7 @@ TEST_F(ClusterServiceTest, UrlsThatAreNoneAreRefused) {
   EXPECT_THAT(View(0).members.begin()->second.peer_urls, ElementsAre("http://10.0.0.1:2380"));
 }
 
-// As etcd does: its id is made of them.
+// The id is made of them, as in etcd.
 TEST_F(ClusterServiceTest, AnAdditionKeepsUrlsInOrderAndInOneSpelling) {
   Begin(1);
   const auto added = ServicesOf(0).Call<AddResponse>(

@@ -196,7 +196,7 @@ TEST_F(RangeStreamTest, ACompactionPastItEndsTheStream) {
   EXPECT_EQ(stream->messages().size(), 1);
 }
 
-// As etcd does it while all fits into the first chunk.
+// Etcd does the same while all fits into the first chunk.
 TEST_F(RangeStreamTest, ATargetWithoutAnOrderSortsOneChunk) {
   constexpr int kByModRevision = 3;
   for (int i = 9; i >= 0; --i) PutKey(Key(i), "v");  // by key is the other way round than by time

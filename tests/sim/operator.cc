@@ -43,7 +43,7 @@ std::string InitialCluster(const server::MembershipView& view) {
   return text;
 }
 
-// As `at` would propose it.
+// The change that `at` would propose.
 MemberChange Addition(const Machine& at, std::size_t machine, bool as_learner) {
   Member member;
   member.peer_urls = {PeerUrlOf(machine)};

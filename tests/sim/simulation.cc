@@ -228,7 +228,7 @@ class Simulation final : public MachineWatcher {
 
   void SetLeaseOptions(server::LocalMemberOptions& options) {
     Rng& rng = world_.scheduler.rng();
-    // As the flags make it: one and a half election time-outs.
+    // The flags' value: one and a half election time-outs.
     const Duration least = options.replica.election_timeout * 3 / 2;
     options.lease.min_ttl_s = (least + seconds(1) - Duration(1)) / seconds(1);
     options.lease.retry = options.replica.request_timeout;

@@ -20,7 +20,7 @@ void AwaitStop(const StopSignals& signals) {
   while (!signals.token().stop_requested()) std::this_thread::yield();
 }
 
-// As timeout(1) and supervisors do, who signal the process and then its group.
+// Timeout(1) and supervisors signal the process and then its group.
 TEST(StopSignalsDeathTest, ASignalThatComesTwiceInAnInstantIsOneRequest) {
   const auto release = [](int first, int second) {
     const StopSignals signals;

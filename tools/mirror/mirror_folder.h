@@ -6,8 +6,8 @@
 // Paths are walked part by part from the folder's descriptor and no symbolic link is followed, so
 // that nothing outside is touched. .kvorum-mirror/files lists what was made, ahead of making it:
 // a line with the prefix, and then +PATH or -PATH (mirror_path.h). A torn last line is ignored.
-// What the list says is removed later, so that its paths go through the rules for keys, and a
-// folder or list of another owner, or that others may write, is refused.
+// The list's files are removed later, so its paths go through the rules for keys. A folder or list
+// of another owner, or that others may write, is refused.
 //
 // A file at a key's path becomes the mirror's, even if another program made it; one elsewhere is
 // never touched. One mirror at a time has a folder. For one thread; every call waits for the disk.

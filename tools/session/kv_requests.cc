@@ -13,7 +13,7 @@ namespace {
 
 using etcdserverpb::RangeRequest;
 
-// As a range's end: no end. As a key: the first of all.
+// The end of a range without an end, and the first of all keys.
 const std::string kZeroByte(1, '\0');
 
 Outcome<void> RefuseBoth(const FlagSet& flags, std::string_view a, std::string_view b) {

@@ -52,7 +52,7 @@ class Reporter {
   // The event in the form that is asked for: {"event":NAME,...} or the text, each without the
   // line's end. Never waits: without room the line is lost, and a warning says how many were.
   void Event(std::string_view name, const Members& members, std::string text);
-  // As Event, but waits for room: for those whose source can be held up.
+  // Like Event, but waits for room: for reports whose source can be held up.
   void EventWithRoom(std::string_view name, const Members& members, std::string text);
   // {"event":"error","error":TEXT}, or "Warning: TEXT" on the error stream. Never waits.
   void Warn(const std::string& text);

@@ -5,7 +5,7 @@
 //   {"id","check","status","output"}, pause, resume, sync, reload, status, leave
 //
 // Threading: handlers run one at a time, Synced and Failed on any thread; Status is thread-safe.
-// What Parts names outlives this.
+// The objects that Parts names outlive this.
 #pragma once
 
 #include <cstdint>

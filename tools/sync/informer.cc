@@ -22,7 +22,7 @@ Outcome<bool> WantsJson(const Invocation& invocation) {
   return format == "json";
 }
 
-// As `get` shows it: the key on a line, and the value on the next.
+// The form of `get`: the key on a line, and the value on the next.
 Outcome<void> ShowObject(World& world, const Json& object, bool in_json) {
   if (in_json) {
     world.out << ControlText(object) << '\n';

@@ -19,7 +19,7 @@ void ReportRefusal(Reporter& reporter, const std::string& node,
 void ReportResponse(Reporter& reporter, const sync::DeltaResponse& response,
                     const sync::DeltaRequest& answer);
 
-// As one line of text.
+// The text on one line.
 std::string OneLine(std::string_view text);
 
 }  // namespace kvorum::ctl

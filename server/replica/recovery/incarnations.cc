@@ -171,7 +171,7 @@ bool Incarnations::IsBehind(raft::MemberId peer, const Incarnation& told) const 
 
 // An accuser that lacks data remembers an older us. One that we take for such a one without its
 // knowing it may be right, too: if this directory is an older copy, we remember an older accuser.
-// Of two that accuse each other the one that a majority accuses has lost data.
+// If two members accuse each other, the one that a majority accuses has lost data.
 void Incarnations::ToldOfLoss(raft::MemberId peer, std::string_view text) {
   const auto told = Incarnation::Parse(text);
   std::set<raft::MemberId> opponents;

@@ -116,7 +116,7 @@ TEST(RequestSummaryTest, TheCallerIsInTheHeader) {
             R"(header:{ID:7  username:"u"  auth_revision:8}  auth_disable:{})");
 }
 
-// As etcd 3.7.1 shows the same key: by two libraries.
+// Etcd 3.7.1 shows the same key in two ways, by two libraries.
 TEST(RequestSummaryTest, BytesHaveTheEscapesOfTheirForm) {
   const std::string key("a\0\x01\x7f\x80\xff\n\r\t\"'\\\xc3\xa9\xf0\x9f\x98\x80\xc2\x85", 20);
   EXPECT_EQ(SummarizeCall("Put", BytesField(1, key)).text,

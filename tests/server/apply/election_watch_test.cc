@@ -30,7 +30,7 @@ class ConnectedTo final : public Transport {
   std::map<raft::MemberId, TimePoint> since;
 };
 
-// As node 1's leader says it.
+// Node 1's leader says so.
 void Follow(raft::Node& node, raft::MemberId leader) {
   ASSERT_TRUE(node.Step({.type = raft::MessageType::kHeartbeat,
                          .to = 1,

@@ -24,7 +24,8 @@ using testing::Not;
 
 class AuthAdvisoriesTest : public AuthTest {
  protected:
-  // As the only operation of a txn: in each branch, and one and two txns further in.
+  // The verdicts on `op` as the only operation of a txn: in each branch, and one and two txns
+  // further in.
   std::vector<Error> InTxns(std::string_view token, const std::string& op) {
     const std::string inner = OpBody(kRequestTxn, TxnBody({op}));
     const std::string other = OpBody(kRequestTxn, TxnBody({}, {op}));

@@ -161,7 +161,7 @@ TEST_F(AuthBadInputTest, PasswordsThatCannotBeHashed) {
   EXPECT_EQ(ErrorOf(Login("carol", longest.substr(1))), kErrAuthFailed);
 }
 
-// As in etcd: it is a password like others. kvorumctl asks for another one.
+// It is a password like others, as in etcd. kvorumctl asks for another one.
 TEST_F(AuthBadInputTest, APasswordThatIsEmptyIsOne) {
   EXPECT_EQ(AddUser(root_, "carol", ""), kNone);
   EXPECT_TRUE(Login("carol", "").has_value());

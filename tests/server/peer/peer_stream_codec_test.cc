@@ -121,7 +121,7 @@ TEST(PeerStreamCodecTest, AnAppendThatContinuesSaysOnlyWhatIsNew) {
 
 TEST(PeerStreamCodecTest, LinkHeartbeatsAreDroppedInBothSpellings) {
   std::vector<Message> out;
-  // As members up to 3.6 write it: zero fields too, and an empty snapshot.
+  // Members up to 3.6 write zero fields too, and an empty snapshot.
   const std::string old_spelling =
       Bytes({0x08, 8, 0x10, 0, 0x18, 0, 0x20, 0, 0x28, 0, 0x30, 0, 0x40, 0,
              0x4a, 8, 0x12, 6, 0x0a, 0, 0x10, 0, 0x18, 0, 0x50, 0, 0x58, 0});

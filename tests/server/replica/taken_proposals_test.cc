@@ -64,7 +64,7 @@ TEST_F(TakenProposalsTest, WhatHasNoIdIsAlwaysNew) {
 }
 
 TEST_F(TakenProposalsTest, TheLast8192AreKnownAtLeastAndTheOldestAreForgotten) {
-  // As one member makes them, and from all over.
+  // Ids of one member's making, and from all over.
   for (const std::uint64_t factor : {std::uint64_t{1}, std::uint64_t{0x9e3779b97f4a7c15}}) {
     TakenProposals taken;
     const auto knows = [&](std::uint64_t i) {

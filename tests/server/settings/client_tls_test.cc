@@ -41,7 +41,7 @@ class ClientTlsFlagsTest : public testing::Test {
   LogFile log_;
 };
 
-// As in etcd: a list with an empty name allows no client. Without the flag all are allowed.
+// A list with an empty name allows no client, as in etcd. Without the flag all are allowed.
 TEST_F(ClientTlsFlagsTest, AnAllowedHostnameThatIsEmptyIsNotLeftOut) {
   auto flags = Mutual();
   EXPECT_TRUE((*Open(flags))->options().allowed_hostnames.empty());

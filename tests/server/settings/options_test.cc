@@ -164,7 +164,7 @@ TEST(OptionsTest, EveryFlagTakesItsDefaultByFlagAndByEnvironment) {
     if (name == "listen-client-urls") continue;  // requires another flag with it
     std::string flag = "--";
     flag.append(name).append("=").append(value);
-    // As lists these have one name then, an empty one, as with etcd.
+    // These two are lists, and have one name then, an empty one, as with etcd.
     if (name != "discovery-endpoints" && name != "cipher-suites") {
       EXPECT_EQ(Refusal({flag.c_str()}), "accepted") << flag;
     }

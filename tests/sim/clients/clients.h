@@ -58,7 +58,7 @@ class Clients {
 
   void ThinkAndAsk(std::size_t client);
   Request RandomRequest();
-  // As users ask for it.
+  // Gives it the form in which users ask.
   void Dress(Request& request);
   void Invoke(std::size_t client, Users::Session& session, std::size_t machine, Request request,
               std::function<void(bool answered)> done);

@@ -47,7 +47,7 @@ class Users {
   std::string NewPassword() { return fmt::format("secret {}", ++passwords_made_); }
 
  private:
-  // As the user remembers it.
+  // The password that the user remembers.
   std::string PasswordOf(const std::string& user);
 
   World& world_;

@@ -184,7 +184,7 @@ void LeaseHolders::Act(Holder& holder) {
   } else {
     return Begin(holder);  // it is left to its end
   }
-  // As clients do it, mostly, or when it may be too late.
+  // Clients mostly do it in time, and sometimes when it may be too late.
   const Duration most = world_.scheduler.rng().OneIn(6) ? ttl + milliseconds(200) : ttl / 2;
   ActLater(holder, world_.scheduler.Between(ttl / 20, most));
 }

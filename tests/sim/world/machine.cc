@@ -13,7 +13,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// As server/process/process/process.cc does it.
+// The limits that server/process/process/process.cc has.
 constexpr Duration kTransferLimit = seconds(3);
 constexpr Duration kRemovalDelay = seconds(1);
 

@@ -17,7 +17,7 @@ constexpr Duration kActiveFor = seconds(2);
 // The bound of messages that a process has not read: past it its peers' queues are full (4,096 is
 // the bound of an etcd peer).
 constexpr std::size_t kMostUnread = 4096;
-// As server/peer/streams/pipeline.h and PeerOptions have it.
+// The values of server/peer/streams/pipeline.h and PeerOptions.
 constexpr std::size_t kPostConnections = 4;
 constexpr std::size_t kMostPosts = 64;
 constexpr Duration kPostTimeout = seconds(5);

@@ -19,7 +19,7 @@ std::string PeerUrlOf(std::size_t machine, bool other_port = false);
 // The machine behind a URL of PeerUrlOf.
 std::size_t MachineAt(std::string_view peer_url);
 
-// As one machine asks.
+// The questions of one machine.
 class PeerPorts final : public server::PeerRequester {
  public:
   PeerPorts(World& world, std::vector<std::unique_ptr<Machine>>& machines, Network& network,

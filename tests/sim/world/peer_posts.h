@@ -23,7 +23,7 @@ class PeerPosts {
   PeerPosts(const PeerPosts&) = delete;
   PeerPosts& operator=(const PeerPosts&) = delete;
 
-  // As one machine posts.
+  // The posts of one machine.
   std::unique_ptr<server::PeerPoster> PosterOf(std::size_t machine);
   // The process has ended: its answers have no waiter.
   void Forget(const Machine& machine);
