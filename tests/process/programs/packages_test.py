@@ -109,6 +109,17 @@ class PackagesTest(unittest.TestCase):
                     process.kill()
         notify.unlink()
 
+    def check_dependencies_of_the_library(self):
+        """The package depends on all that find_package(kvorum-client) asks for."""
+        packages = {"OpenSSL": "libssl-dev", "Protobuf": "libprotobuf-dev", "gRPC": "libgrpc++-dev", "fmt": "libfmt-dev",
+                    "spdlog": "libspdlog-dev", "ZLIB": "zlib1g-dev", "wslay": "libwslay-dev", "Threads": None,
+                    "PkgConfig": None}
+        config = (ROOT / "client" / "kvorum-client-config.cmake.in").read_text(encoding="utf8")
+        depends = self.run_inside("dpkg-query", "-W", "-f", "${Depends}", "libkvorum-client-dev").split(", ")
+        for name in re.findall(r"find_dependency\((\w+)", config):
+            if packages[name] is not None:
+                self.assertIn(packages[name], depends)
+
     def test_install_serve_upgrade_and_purge(self):
         self.run_inside("dpkg", "--force-unsafe-io", "--install", *self.make("0.1.0"))
         data = self.root / "var" / "lib" / "kvorum"
@@ -116,6 +127,7 @@ class PackagesTest(unittest.TestCase):
                          (0o700, int(self.run_inside("id", "-u", "kvorum"))))
         self.assertEqual(self.run_inside("systemd-analyze", "verify", "/usr/lib/systemd/system/kvorum.service"), "")
         self.assertEqual(self.run_inside("dpkg", "--verify", "kvorum", "kvorumctl", "libkvorum-client-dev"), "")
+        self.check_dependencies_of_the_library()
         for program in ("kvorumctl", "kvorumutl"):
             self.assertIn(program, self.run_inside("cat", f"/usr/share/bash-completion/completions/{program}"))
         self.assertIn("kvorumutl version: ", self.run_inside("kvorumutl", "version"))
