@@ -80,8 +80,9 @@ class RefusingPeerTest : public testing::Test {
     us.Stop();
   }
 
-  ScriptedServer refusing_{[](const ScriptedServer::Request&) -> ScriptedServer::Reply {
-    return {.text = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"};
+  std::string refusal_ = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";  // before Start
+  ScriptedServer refusing_{[this](const ScriptedServer::Request&) -> ScriptedServer::Reply {
+    return {.text = refusal_};
   }};
 };
 
@@ -109,6 +110,27 @@ TEST_F(RefusingPeerTest, IsDialledMoreAndMoreSeldomWhileItIsSilent) {
   EXPECT_GE(SteadyClock::now() - begin, milliseconds(370));
   us.Stop();
 }
+
+// The connection stays open, and nothing more comes: only who has given up dials again.
+class EndlessRefusalTest : public RefusingPeerTest,
+                           public testing::WithParamInterface<const char*> {};
+
+TEST_P(EndlessRefusalTest, IsGivenUpAtItsBound) {
+  refusal_ = std::string(GetParam()) + std::string(std::size_t{256} << 10, '1');
+  PeerTransport::Options options = Options(milliseconds(5));
+  options.peers.read_timeout = std::chrono::hours(1);
+  TestPeer us(1, options);
+  Start(us);
+  EXPECT_TRUE(AwaitDials(4));
+  us.Stop();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, EndlessRefusalTest,
+    testing::Values("HTTP/1.1 200 OK\r\nX: ", "HTTP/1.1 404 ", "HTTP/1.1 404 Not Found\r\n\r\n",
+                    "HTTP/1.1 404 Not Found\r\nContent-Length: 99999999\r\n\r\n",
+                    "HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n0;",
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0;"));
 
 }  // namespace
 }  // namespace kvorum::server

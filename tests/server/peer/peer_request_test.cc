@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <future>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -70,6 +72,56 @@ class Answerer {
   std::array<char, 4096> buffer_{};
   std::promise<std::string> question_;
   bool told_ = false;
+};
+
+// Gives its one client the beginning of an answer, then the same piece for as long as the client
+// takes it.
+class EndlessAnswerer {
+ public:
+  EndlessAnswerer(std::string_view beginning, std::string_view piece)
+      : beginning_(beginning), loop_("endless") {
+    while (piece_.size() < kPieceBytes) piece_.append(piece);
+    listener_ = *PeerListener::Bind(loop_, *Url::Parse("http://127.0.0.1:0"));
+    EXPECT_TRUE(listener_->Listen().has_value());
+    loop_.Post([this] {
+      listener_->Start([this](std::unique_ptr<PeerSocket> socket) {
+        socket_ = std::move(socket);
+        socket_->Read(buffer_, [this](const Result<std::size_t>&) { Write(beginning_); });
+      });
+    });
+    loop_.Start();
+  }
+  ~EndlessAnswerer() {
+    loop_.Post([this] {
+      listener_->Close();
+      socket_.reset();
+    });
+    loop_.Stop();
+  }
+  EndlessAnswerer(const EndlessAnswerer&) = delete;
+  EndlessAnswerer& operator=(const EndlessAnswerer&) = delete;
+
+  std::string url() const { return "http://" + listener_->address(); }
+  std::size_t sent_bytes() const { return sent_bytes_.load(); }
+
+ private:
+  static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
+
+  void Write(std::string_view text) {
+    socket_->Write({SharedBytes::Copy(text)}, [this](const Result<std::size_t>& sent) {
+      if (!sent.has_value() || socket_ == nullptr) return;
+      sent_bytes_ += *sent;
+      Write(piece_);
+    });
+  }
+
+  const std::string beginning_;
+  std::string piece_;
+  PeerLoop loop_;
+  std::unique_ptr<PeerListener> listener_;
+  std::unique_ptr<PeerSocket> socket_;
+  std::array<char, 4096> buffer_{};
+  std::atomic<std::size_t> sent_bytes_ = 0;
 };
 
 // No process listens there: a port that was bound and released.
@@ -134,6 +186,34 @@ TEST(PeerRequestTest, WhatIsNoAnswerIsAnError) {
     const auto answer = requester.Ask("GET", url, "/members", kPatience);
     ASSERT_FALSE(answer.has_value()) << url;
     EXPECT_EQ(answer.error().code, Code::kUnavailable) << url;
+  }
+}
+
+// What a peer may answer is bounded wherever it does not end: the bytes that the requester has
+// taken are those of its bound, and what the kernel's buffers hold.
+TEST(PeerRequestTest, AnAnswerWithoutAnEndIsGivenUpAtItsBound) {
+  constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+  const std::string ok = "HTTP/1.1 200 OK\r\n";
+  const std::string chunked = ok + "Transfer-Encoding: chunked\r\n\r\n";
+  const std::vector<std::pair<std::string, std::string>> endless = {
+      {"HTTP/1.1 200 ", "reason "},
+      {ok + "X: ", "a"},
+      {ok, "X: a\r\n"},
+      {ok + "\r\n", "body"},
+      {ok + "Content-Length: 18446744073709551615\r\n\r\n", "body"},
+      {chunked, "4\r\nbody\r\n"},
+      {chunked + "1;", "extension"},
+      {chunked, "0"},
+      {chunked + "0\r\n", "X: a\r\n"},
+  };
+  HttpPeerRequester requester;
+  for (const auto& [beginning, piece] : endless) {
+    EndlessAnswerer peer(beginning, piece);
+    const auto answer = requester.Ask("GET", peer.url(), "/members", kPatience);
+    ASSERT_FALSE(answer.has_value()) << beginning << piece;
+    EXPECT_EQ(answer.error().message.find("no answer in time"), std::string::npos)
+        << beginning << piece << ": it was read until the time was over";
+    EXPECT_LT(peer.sent_bytes(), kMostBytes) << beginning << piece;
   }
 }
 
