@@ -98,6 +98,41 @@ class SnapshotTest(unittest.TestCase):
             server.maintenance(channel).Defragment(rpc_pb2.DefragmentRequest(), timeout=60)
             self.assertEqual(server.get(kv, b"key 7").kvs[0].value, b"w" * 77)
 
+    def check_a_planted_part(self, make, why):
+        """Returns once a save was refused, for that reason, and neither wrote nor removed what was planted."""
+        kept = os.path.join(self.folder, "kept")
+        with open(kept, "wb") as file:
+            file.write(b"of another")
+        make(kept, self.file + ".part")
+        done = ctl.run(self.member.endpoint, "snapshot", "save", self.file)
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertIn(why, done.stderr)
+        with open(kept, "rb") as file:
+            self.assertEqual(file.read(), b"of another")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["kept", "saved.db.part"])
+        os.unlink(self.file + ".part")
+
+    def test_our_tool_writes_through_no_file_of_another(self):
+        """Another user has put something where the unfinished save goes."""
+        def writable(_, part):
+            with open(part, "wb"):
+                os.chmod(part, 0o666)
+
+        self.check_a_planted_part(os.symlink, "too many levels of symbolic links")
+        self.check_a_planted_part(os.link, "it has another name as well")
+        self.check_a_planted_part(lambda _, part: os.mkfifo(part), "no such device or address")
+        self.check_a_planted_part(writable, "others may write it")
+
+    def test_our_tool_replaces_a_link(self):
+        kept = os.path.join(self.folder, "kept")
+        with open(kept, "wb") as file:
+            file.write(b"of another")
+        os.symlink(kept, self.file)
+        ctl.succeed(self.member.endpoint, "snapshot", "save", self.file)
+        self.assertFalse(os.path.islink(self.file))
+        with open(kept, "rb") as file:
+            self.assertEqual(file.read(), b"of another")
+
 
 if __name__ == "__main__":
     unittest.main()
