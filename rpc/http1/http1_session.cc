@@ -156,7 +156,8 @@ bool Http1Session::pauses_input(bool blocked) const {
 }
 
 std::size_t Http1Session::held_bytes() const {
-  std::size_t held = input_.size() + body_.size() + handler_bytes_;
+  // A growing body holds what it has reserved, up to twice what is in it.
+  std::size_t held = input_.size() + body_.capacity() + handler_bytes_;
   if (parser_ != nullptr) held += parser_->held_bytes();
   for (const SharedBytes& part : output_) held += part.size();
   if (open_body_ != nullptr) held += open_body_->held_bytes();
