@@ -1,7 +1,7 @@
 # The commands of a working day; `make help` lists them. The work is in scripts/.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build man install deb run cluster test test-sanitizers test-tsan test-clients fuzz lint format bench clean
+.PHONY: help setup build man install deb run cluster test test-sanitizers test-tsan test-clients fuzz lint docs format bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,9 +57,14 @@ fuzz: ## every fuzz target for FUZZ_SECONDS each (default 60)
 	@scripts/setup build fuzz
 	@scripts/fuzz
 
-lint: ## formatting, clang-tidy, and the tree's own rules
-	@scripts/setup build lint
+lint: ## formatting, clang-tidy, the tree's own rules, and the site of docs/
+	@scripts/setup build lint docs
 	@scripts/lint
+
+docs: ## the site of docs/, in build/site
+	@scripts/setup docs
+	@scripts/site
+	@echo "docs: build/site/index.html"
 
 format: ## let clang-format rewrite our files
 	@scripts/setup lint

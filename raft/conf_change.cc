@@ -65,6 +65,7 @@ bool EntersJoint(const ConfChangeV2& change) {
   return change.transition != ConfChangeTransition::kAuto || change.changes.size() > 1;
 }
 
+// Raft: thesis 4.1; thesis 4.3
 Result<ConfState> ApplyChange(const ConfState& conf, const ConfChangeV2& change) {
   const bool is_joint = IsJoint(conf);
   Members members{.voters = {conf.voters.begin(), conf.voters.end()},

@@ -32,8 +32,9 @@ void Node::BecomeFollower(Term term, MemberId leader) {
   RecordEvent(EventType::kBecameFollower, leader);
 }
 
+// Raft: thesis 9.6
 void Node::BecomePreCandidate() {
-  // Neither the term nor the vote changes: a pre-vote only asks (thesis, section 9.6).
+  // Neither the term nor the vote changes: a pre-vote only asks.
   role_ = Role::kPreCandidate;
   leader_ = kNone;
   transfer_.ForgetOrder();
@@ -41,6 +42,7 @@ void Node::BecomePreCandidate() {
   RecordEvent(EventType::kBecamePreCandidate);
 }
 
+// Raft: paper 5.2
 void Node::BecomeCandidate() {
   Reset(term_ + 1);
   role_ = Role::kCandidate;
@@ -48,6 +50,7 @@ void Node::BecomeCandidate() {
   RecordEvent(EventType::kBecameCandidate);
 }
 
+// Raft: paper 5.4.2
 void Node::BecomeLeader() {
   Reset(term_);
   role_ = Role::kLeader;
@@ -60,8 +63,7 @@ void Node::BecomeLeader() {
   // The log may hold a configuration change that is not applied: the next change waits for all
   // entries present now.
   pending_change_.WaitFor(log_.last_index());
-  // Entries of earlier leaders are committed only by an entry of our own term (paper, section
-  // 5.4.2).
+  // Entries of earlier leaders are committed only by an entry of our own term.
   AppendAsLeader(EntryType::kNormal, {});
   for (const Entry& entry : log_.Range(log_.first_unapplied(), log_.last_index())) {
     if (entry.type != EntryType::kNormal)
@@ -70,6 +72,7 @@ void Node::BecomeLeader() {
   RecordEvent(EventType::kBecameLeader, kNone, log_.last_index());
 }
 
+// Raft: thesis 4.2.1
 bool Node::IsPromotable() const {
   return tracker_.IsVoter(config_.id) && !IsSnapshotPending() && !writes_.is_stalled() &&
          !lost_data_.stands();
@@ -115,6 +118,7 @@ void Node::AskForVotes(CampaignType type) {
   if (is_pre_vote) CountVote(config_.id, true);
 }
 
+// Raft: paper 5.2
 void Node::CountVote(MemberId from, bool granted) {
   if (!tracker_.IsVoter(from)) return;  // not asked
   tracker_.RecordVote(from, granted);
@@ -135,12 +139,26 @@ void Node::CountVote(MemberId from, bool granted) {
   }
 }
 
-// Paper, section 5.4.1. The request is of our term, or a pre-vote of a later one.
+// The request is of our term, or a pre-vote of a later one.
+//
+// A learner votes like a voter. The candidate asks those that its configuration names as voters,
+// and that may be newer than ours: this member may have been promoted by an entry that it has not
+// applied, or does not even have. Say that 1 is the only voter, promotes 2 and restarts. It needs
+// the vote of 2, and 2 can learn of its promotion from a leader only: if it refused, no member
+// would ever lead. This is safe: only a candidate whose applied, hence committed, configuration has
+// 2 as a voter counts the answer (CountVote), 2 votes once in a term, and only for a log that is up
+// to date. The other way round nothing is gained: a learner does not campaign (IsPromotable) and is
+// not asked.
+//
+// A granted pre-vote carries the term that was asked about, since the candidate is still in the
+// term before: the term tells it whether the answer is to this attempt or to an earlier one. A
+// refusal carries our own term: where that is later, the candidate follows it, and asks next time
+// about a term that can win.
+// Raft: paper 5.4.1; thesis 4.2.1
 void Node::HandleVoteRequest(const Message& message) {
   const bool is_pre_vote = message.type == MessageType::kPreVote;
   const bool is_free = vote_ == message.from || (vote_ == kNone && leader_ == kNone) ||
                        (is_pre_vote && message.term > term_);
-  // A learner may vote too: the candidate may know that it was promoted before it does.
   // With data lost, our log does not tell what a leader must have.
   const bool granted =
       is_free && !lost_data_.stands() && log_.IsUpToDate(message.index, message.log_term);
@@ -202,8 +220,8 @@ void Node::TickLeader() {
   if (timers_.TickHeartbeat()) SendHeartbeats(reads_.RoundToRepeat());
 }
 
-// A leader that does not hear from a quorum steps down, so that its clients look elsewhere (thesis,
-// section 6.2).
+// A leader that does not hear from a quorum steps down, so that its clients look elsewhere.
+// Raft: thesis 6.2
 void Node::CheckQuorum() {
   const std::uint64_t now = timers_.now();
   const std::uint64_t heard_at = std::min(tracker_.QuorumHeardAt(config_.id, now), now);
@@ -213,6 +231,7 @@ void Node::CheckQuorum() {
   BecomeFollower(term_, kNone);
 }
 
+// Raft: thesis 4.2.3
 bool Node::IsInLease() const {
   return config_.check_quorum && leader_ != kNone && timers_.IsLeaderFresh();
 }

@@ -8,6 +8,7 @@
 
 namespace kvorum::raft {
 
+// Raft: paper 5.3
 Result<void> Node::HandleAppend(const Message& message) {
   if (message.index < log_.committed()) {
     // An old message: what is committed is the same everywhere.
@@ -133,6 +134,7 @@ void Node::HandleSnapshot(const Message& message) {
         .index = is_restored ? log_.last_index() : log_.committed()});
 }
 
+// Raft: paper 7
 bool Node::RestoreSnapshot(const std::shared_ptr<const Snapshot>& snapshot) {
   const SnapshotMetadata& metadata = snapshot->metadata;
   if (metadata.index <= log_.committed()) return false;

@@ -4,6 +4,7 @@
 
 namespace kvorum::raft {
 
+// Raft: paper figure 3
 void Node::CheckInvariants() const {
   log_.CheckInvariants();
   tracker_.CheckInvariants();

@@ -48,6 +48,7 @@ void Log::KeepStored(Index from) {
   if (next != stored_terms_.begin()) stored_terms_.erase(stored_terms_.begin(), std::prev(next));
 }
 
+// Raft: paper 5.4.1
 bool Log::IsUpToDate(Index last_index, Term last_term) const {
   const Term our_term = this->last_term();
   return last_term > our_term || (last_term == our_term && last_index >= this->last_index());
@@ -150,6 +151,7 @@ void Log::SetApplied(Index index) {
   applied_ = index;
 }
 
+// Raft: paper 7
 void Log::Compact(Index index, std::size_t keep_entries, std::size_t keep_size_bytes) {
   index = std::min(index, applied_);
   while (snapshot_index_ < index && (size() > keep_entries || size_bytes_ > keep_size_bytes)) {

@@ -100,6 +100,7 @@ Result<std::unique_ptr<Node>> Node::Create(const Config& config, Restart restart
   return std::unique_ptr<Node>(new Node(config, std::move(restart)));
 }
 
+// Raft: paper 5.5
 Node::Node(const Config& config, Restart restart)
     : config_(config),
       term_(restart.hard_state.term),
@@ -162,7 +163,8 @@ Result<void> Node::Step(Message message) {
 }
 
 // Compares the message's term with ours, follows a later one, and returns whether the message is
-// still to be handled (paper, section 5.1).
+// still to be handled.
+// Raft: paper 5.1; thesis 4.2.3
 bool Node::AgreeOnTerm(const Message& message) {
   if (message.type == MessageType::kProp || message.type == MessageType::kReadIndex ||
       message.term == 0)
@@ -173,8 +175,8 @@ bool Node::AgreeOnTerm(const Message& message) {
     return false;
   }
   if (IsVoteRequest(message.type)) {
-    // While a leader is alive no candidate can disturb it, unless the leader asked for the election
-    // (thesis, sections 4.2.3 and 6.4.1).
+    // While a leader is alive no candidate can disturb it, unless the leader asked for the
+    // election.
     if (IsInLease() && message.context.view() != kTransferContext) {
       RecordEvent(EventType::kVoteIgnored, message.from, message.index);
       return false;
@@ -290,6 +292,12 @@ Result<void> Node::StepFromLeader(Message& message) {
 
 // Adds the fields that every message has. Promises wait until they are on disk (paper, section 5:
 // "updated on stable storage before responding").
+//
+// An answer carries the term in which it is given, not that of the request. So an answer that comes
+// when its receiver is in a later term is dropped by AgreeOnTerm and never counts there, and one
+// from a later term tells the receiver that its role is over. The one exception is a granted
+// pre-vote (HandleVoteRequest).
+// Raft: thesis 3.8
 void Node::Send(Message message) {
   if (message.from == kNone) message.from = config_.id;
   const bool has_term =

@@ -100,8 +100,9 @@ Result<void> Node::HandleProposals(Message& message) {
   return {};
 }
 
-// One change at a time: the next one may be proposed when the last one is applied (thesis, 4.1),
-// and a joint configuration must be left before anything else.
+// One change at a time: the next one may be proposed when the last one is applied, and a joint
+// configuration must be left before anything else.
+// Raft: thesis 4.1
 bool Node::MayChangeConf(const ConfChangeV2& change) const {
   return !pending_change_.IsPending(log_.applied()) && tracker_.IsJoint() == LeavesJoint(change);
 }

@@ -27,7 +27,8 @@ std::uint64_t MajorityValue(std::span<const MemberId> members, ValueOf&& value_o
   return *middle;
 }
 
-// The same for a configuration: in a joint one both halves must agree (thesis, section 4.3).
+// The same for a configuration: in a joint one both halves must agree.
+// Raft: thesis 4.3
 template <class ValueOf>
 std::uint64_t QuorumValue(const ConfState& conf, ValueOf&& value_of) {
   return std::min(MajorityValue(conf.voters, value_of),

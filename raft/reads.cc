@@ -17,6 +17,7 @@ Dropped Node::ReadIndex(std::uint64_t context) {
   return Dropped::kNot;
 }
 
+// Raft: thesis 6.4; thesis 6.4.1
 Dropped Node::AddRead(MemberId requester, SharedBytes context) {
   if (reads_.size() >= config_.max_pending_reads) return Dropped::kTooMuchPending;
   if (!HasCommittedInTerm()) {
@@ -52,6 +53,7 @@ void Node::AnswerRead(const PendingRead& read) {
 
 // A leader has every committed entry, but knows which are committed only when it has committed one
 // of its term.
+// Raft: thesis 6.4
 bool Node::HasCommittedInTerm() const { return log_.TermAt(log_.committed()) == term_; }
 
 void Node::ReleasePostponedReads() {

@@ -7,9 +7,10 @@
 
 namespace kvorum::raft {
 
+// Raft: paper 5.4.2
 void Node::MaybeCommit() {
   const Index index = tracker_.QuorumMatch();
-  // Entries of earlier terms are committed only by one of our own (paper, section 5.4.2, figure 8).
+  // Entries of earlier terms are committed only by one of our own (figure 8).
   if (index <= log_.committed() || !log_.Matches(index, term_)) return;
   const bool is_first_of_term = !HasCommittedInTerm();
   log_.CommitTo(index);
@@ -50,6 +51,7 @@ bool Node::HasFollowersToSendTo() const {
 }
 
 // Once per Ready, so that everything proposed or committed since the last one goes together.
+// Raft: thesis 10.2.2
 void Node::SendWhatFollowersLack() {
   for (auto& [id, progress] : tracker_.progress()) {
     if (id == config_.id) continue;
@@ -112,6 +114,7 @@ void Node::SendEntries(MemberId to, Progress& progress, std::span<const Entry> e
   progress.sent_commit = std::min(log_.committed(), progress.next - 1);
 }
 
+// Raft: paper 7
 void Node::SendSnapshot(MemberId to, Progress& progress) {
   if (!progress.is_active) {
     // A snapshot is too expensive for a follower that may be down: its next answer to a heartbeat
@@ -217,10 +220,11 @@ Result<void> Node::HandleAppendResponse(const Message& message) {
   return {};
 }
 
+// Raft: paper 5.3
 void Node::HandleAppendRejection(const Message& message, Progress& progress) {
   if (progress.state == ProgressState::kSnapshot) return;
   // Its entry at reject_hint has the term log_term. Where our entries up to there have later terms
-  // the logs cannot agree: skip whole terms instead of single entries (paper, end of section 5.3).
+  // the logs cannot agree: skip whole terms instead of single entries.
   Index hint = std::min(message.reject_hint, log_.last_index());
   if (message.log_term > 0) hint = log_.FindConflictByTerm(hint, message.log_term).index;
   if (progress.match != 0 && message.index <= progress.match) {

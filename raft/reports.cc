@@ -9,6 +9,7 @@
 
 namespace kvorum::raft {
 
+// Raft: thesis 10.2.1; thesis 3.8
 void Node::Persisted(std::uint64_t ready_number) {
   KV_CHECK(ready_number <= last_ready_.number, "persisted a Ready that was not given out");
   bool has_own_vote = false;

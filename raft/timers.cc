@@ -4,10 +4,11 @@
 
 namespace kvorum::raft {
 
+// Raft: paper 5.2
 void Timers::Restart() {
   election_elapsed_ = 0;
   heartbeat_elapsed_ = 0;
-  // Between one and two time-outs, so that members rarely campaign against each other (paper, 5.2).
+  // Between one and two time-outs, so that members rarely campaign against each other.
   election_timeout_ = election_ticks_ + static_cast<int>(rng_.Below(Ticks(election_ticks_)));
 }
 

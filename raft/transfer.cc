@@ -15,6 +15,7 @@ Dropped Node::TransferLeadership(MemberId to) {
   return Dropped::kNot;
 }
 
+// Raft: thesis 3.10
 Dropped Node::StartTransfer(MemberId transferee) {
   if (!tracker_.IsVoter(transferee)) return Dropped::kNotMember;
   if (transferee == config_.id || transferee == transfer_.to()) return Dropped::kNot;
@@ -33,8 +34,9 @@ Dropped Node::StartTransfer(MemberId transferee) {
 
 // A leader that is no longer a voter leads on, without counting itself, until another one takes
 // over: the others may not know yet that its removal is committed, and would campaign by the
-// configuration that needs its vote. (The thesis, section 4.2.2, lets it step down: there a
-// configuration takes effect as soon as it is in the log.)
+// configuration that needs its vote. (The thesis lets it step down: there a configuration takes
+// effect as soon as it is in the log.)
+// Raft: thesis 4.2.2
 void Node::TransferToSuccessor() { StartTransfer(BestSuccessor()); }
 
 MemberId Node::BestSuccessor(std::optional<std::span<const MemberId>> among) const {

@@ -30,6 +30,31 @@
 //
 // All integers little-endian. A batch and its seal are one write.
 //
+// EXAMPLE. The first batch of a log, at offset 136, right behind the head: two entries, a hard
+// state and their seal. The bytes of a line in order, then their meaning; a test writes the same
+// batch and compares every byte (tests/wal/format_test.cc).
+//
+//   17 00 00 00 00 00 00 81              a frame: a record of 23 bytes and 1 of padding
+//   08 02  10 ae d7 9d a9 03  1a 0d      type 2 (entry), crc 0x35276bae, 13 bytes of data
+//   08 00  10 01  18 01                  the entry: type 0 (normal), term 1, index 1
+//   22 05  68 65 6c 6c 6f                its data: "hello"
+//   00                                   padding: the next frame is at 136 + 32 = 168
+//   10 00 00 00 00 00 00 00              a record of 16 bytes, no padding
+//   08 02  10 cf a7 c5 ec 06  1a 06      an entry; the crc covers the data of both entries
+//   08 00  10 01  18 02                  type 0, term 1, index 2; empty data is absent
+//   10 00 00 00 00 00 00 00              at 192: a record of 16 bytes
+//   08 03  10 90 af f2 93 09  1a 06      type 3 (state)
+//   08 01  10 10  18 02                  term 1, vote for member 0x10, commit index 2
+//   2e 00 00 00 00 00 00 82              at 216: a record of 46 bytes and 2 of padding
+//   08 04  10 90 af f2 93 09  1a 24      type 4 (crc): the same crc, 36 bytes of data, the seal
+//   6b 76 73 31                          "kvs1"
+//   f4 4c ea b1                          the CRC32C of the frames since the seal of the head
+//   d8 00 00 00 00 00 00 00              this frame is at 216
+//   88 00 00 00 00 00 00 00              SYNCED: 136, the head; this batch was not durable yet
+//   00 10 00 00 00 00 00 00              the file has 4096 bytes
+//   c9 73 3d df                          the CRC32C of the seal itself
+//   00 00                                padding
+//
 // CRASHES. A disk may do this to bytes that were not synced: each 512-byte sector holds its old
 // content, or any of the versions written since, independently of its neighbours; where nothing but
 // zeros had been synced, it may hold anything. Synced sectors stay. A frame's length lies within

@@ -420,6 +420,7 @@ std::optional<Coverage> RunSeeds(std::uint64_t seeds, Disks disks) {
   return coverage;
 }
 
+// Raft: paper figure 3
 TEST(RaftClusterTest, KeepsItsPromisesAndRecovers) {
   const std::uint64_t seeds = NumberFromEnvironment("KVORUM_RAFT_SEEDS", 150);
   const std::optional<Coverage> ran = RunSeeds(seeds, Disks::kStay);

@@ -316,6 +316,7 @@ TEST(RaftHostileTest, VotesOfStrangersElectNobody) {
   EXPECT_EQ(victim.node().role(), Role::kCandidate);
 }
 
+// Raft: paper 5.1
 TEST(RaftHostileTest, AnAbsurdTermIsRefusedAndALaterOneIsNot) {
   Victim victim(1);
   MakeLeader(victim);
@@ -358,6 +359,7 @@ TEST(RaftHostileTest, AnswersAndRequestsOfARemovedMemberChangeNothing) {
   EXPECT_EQ(victim.node().log().last_index(), last);
 }
 
+// Raft: paper 5.1
 TEST(RaftHostileTest, AFloodOfOldTermsLeavesTheLeaderInPlace) {
   Victim victim(1);
   MakeLeader(victim);

@@ -43,6 +43,7 @@ TEST(RaftLogTest, KnowsTheTermsFromItsSnapshotOn) {
   EXPECT_EQ(Log(5, 3, {}).last_term(), 3U);
 }
 
+// Raft: paper 5.4.1
 TEST(RaftLogTest, AnotherLogIsUpToDateByItsTermFirst) {
   const Log log = MakeLog({1, 2, 2});
   EXPECT_TRUE(log.IsUpToDate(3, 2));
@@ -107,6 +108,7 @@ TEST(RaftLogTest, GivesOutWhatIsCommittedAndDurable) {
   log.CheckInvariants();
 }
 
+// Raft: paper 7
 TEST(RaftLogTest, CompactionCountsEntriesAndBytes) {
   Log log(0, 0, {});
   for (Index index = 1; index <= 10; ++index) log.Append(MakeEntry(index, Term{index.value()}, 10));

@@ -25,6 +25,7 @@ int TicksToElection(Timers& timers) {
   return ticks;
 }
 
+// Raft: paper 5.2
 TEST(TimersTest, AFollowerStandsBetweenOneAndTwoTimeOuts) {
   Timers timers(1, kElectionTicks, 1);
   std::set<int> seen;
@@ -138,6 +139,7 @@ Entry ChangeEntry(Index index, ConfChangeType type, MemberId id) {
           .data = SharedBytes::Own(Encode(ConfChange{.type = type, .node_id = id}))};
 }
 
+// Raft: thesis 4.1
 TEST(PendingConfChangeTest, TheNextOneWaitsUntilTheLastIsApplied) {
   PendingConfChange pending;
   EXPECT_FALSE(pending.IsPending(0));

@@ -47,6 +47,7 @@ TEST(QuorumTest, TheMajoritysValueIsThatOfItsDefinition) {
   }
 }
 
+// Raft: thesis 4.3
 TEST(QuorumTest, BothHalvesOfAJointConfigurationMustAgree) {
   const ConfState conf{.voters = {1, 2, 3}, .voters_outgoing = {3, 4, 5}};
   std::map<MemberId, std::uint64_t> values = {
@@ -119,6 +120,7 @@ TEST(ProgressTest, ASnapshotThatWasTakenMovesOn) {
   progress.CheckInvariants();
 }
 
+// Raft: thesis 10.2.2
 TEST(ProgressTest, TheWindowIsFullByMessagesOrBytes) {
   Inflights inflights;
   inflights.Add(3, 100);
@@ -210,6 +212,7 @@ TEST(ReadQueueTest, ContextsAreBigEndian) {
   EXPECT_EQ(DecodeContext(SharedBytes::Static("short")), 0U);
 }
 
+// Raft: thesis 3.8
 TEST(WriteQueueTest, PromisesLeaveWithTheWriteThatHoldsThem) {
   WriteQueue writes;
   std::vector<Message> out;

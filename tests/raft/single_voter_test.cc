@@ -74,6 +74,7 @@ TEST_F(SingleVoterTest, LeadsByItselfAfterAtMostTwoElectionTimeouts) {
   EXPECT_EQ(node().role(), Role::kLeader);
 }
 
+// Raft: thesis 3.8
 TEST_F(SingleVoterTest, DoesNotLeadBeforeItsVoteIsOnDisk) {
   Start();
   Settle();
@@ -196,6 +197,7 @@ TEST_F(SingleVoterTest, AnswersReadsAtTheCommitIndex) {
   EXPECT_EQ(read_states_, (std::vector<ReadState>{{41, committed}, {42, committed}}));
 }
 
+// Raft: thesis 6.4
 TEST_F(SingleVoterTest, AnswersNoReadBeforeItHasCommittedInItsTerm) {
   Start();
   Settle();
@@ -293,6 +295,7 @@ TEST_F(SingleVoterTest, RefusesADiskThatContradictsItself) {
       Node::Create({.id = kId, .heartbeat_ticks = 5, .election_ticks = 5}, {}).has_value());
 }
 
+// Raft: paper 5.5
 TEST_F(SingleVoterTest, AHardStateTornOffItsEntriesIsMadeUp) {
   // The entries of term 3 reached the disk, the hard state after them did not.
   Cluster cluster;

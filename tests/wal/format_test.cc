@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <string>
+
 #include "base/crc32c.h"
 #include "tests/hex.h"
 #include "tests/wal/log_fixture.h"
@@ -132,6 +137,28 @@ TEST_F(FormatTest, ABatchAndItsSealAreTheseBytes) {
             "080210cfa7c5ec061a06080010011802100000000000000008031090aff293091a06080110101802"
             "2e0000000000008208041090aff293091a246b767331f44ceab1d800000000000000880000000000"
             "00000010000000000000c9733ddf");
+}
+
+// The bytes that a line of the header's example begins with: pairs of digits, up to three spaces.
+std::string ExampleInTheHeader() {
+  std::ifstream header(KVORUM_SOURCE_DIR "/wal/format.h");
+  std::string hex, line;
+  while (std::getline(header, line) && !line.starts_with("// EXAMPLE")) continue;
+  while (std::getline(header, line) && !line.starts_with("// CRASHES")) {
+    if (!line.starts_with("//   ")) continue;
+    const std::string bytes = line.substr(5, line.find("   ", 5) - 5);
+    std::ranges::copy_if(bytes, std::back_inserter(hex), [](char c) { return c != ' '; });
+  }
+  return hex;
+}
+
+TEST_F(FormatTest, TheExampleInTheHeaderIsWhatTheWriterWrites) {
+  Create();
+  AppendAndSync({MakeEntry(1, 1, "hello"), MakeEntry(2, 1, "")},
+                {.term = 1, .vote = 0x10, .commit = 2});
+  const std::string bytes = Bytes("0000000000000000-0000000000000000.wal");
+  EXPECT_EQ(ExampleInTheHeader(), Hex(bytes.substr(136, 136)));
+  EXPECT_EQ(bytes.find_first_not_of('\0', 136 + 136), std::string::npos) << "all of the batch";
 }
 
 TEST(SegmentNameTest, ReadsWhatItWrites) {

@@ -15,6 +15,26 @@
 namespace kvorum::server {
 namespace {
 
+constexpr char kFlagsIntroduction[] = R"(# Flags
+
+This page is made from the server's table of flags. A test compares them, and writes the page with
+`KVORUM_REWRITE=1 build/release/bin/server_settings_test`. A flag with "no effect" is accepted, and a
+start with another value than its default logs the reason. A key is that of `--config-file`: durations
+are numbers of nanoseconds there, and lists of URLs are texts with commas.
+
+`kvorum --config-check` prints every setting with its value and its source:
+
+```console
+$ ETCD_MAX_TXN_OPS=256 kvorum --config-check --name n1 \
+>   --listen-client-urls http://localhost:12379 --advertise-client-urls http://localhost:12379 \
+>   --listen-peer-urls http://localhost:12380 --initial-advertise-peer-urls http://localhost:12380 \
+>   --initial-cluster n1=http://localhost:12380 | grep -E ' (name|max-txn-ops|snapshot-count) '
+  name = n1  [flag]
+  snapshot-count = 10000  [default]
+  max-txn-ops = 256  [environment (ETCD_MAX_TXN_OPS)]
+```
+)";
+
 const ConfigKey* KeyOf(std::string_view flag) {
   const auto keys = ConfigKeys();
   const auto it = std::ranges::find(keys, flag, &ConfigKey::flag);
@@ -74,13 +94,7 @@ void AppendKey(std::string& text, std::string_view indent, const ConfigKey& key)
 }  // namespace
 
 std::string FlagsPage() {
-  std::string page =
-      "# Flags\n\n"
-      "Made from the server's own table; a test compares them, and writes this page anew with\n"
-      "`KVORUM_REWRITE=1 build/release/bin/server_settings_test`. What \"no effect\" means stands\n"
-      "beside it; such a flag is taken, and a start with another value than the default logs the\n"
-      "reason. A key is that of `--config-file`; durations are numbers of nanoseconds there, and\n"
-      "lists of URLs are texts with commas.\n";
+  std::string page = kFlagsIntroduction;
   std::string_view section;
   for (const Flag& flag : Flags()) {
     if (flag.section != section) {

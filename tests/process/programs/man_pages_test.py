@@ -1,4 +1,4 @@
-"""The manual pages, the README's list of commands and the completions, beside what the programs say of themselves."""
+"""The manual pages, the reference, the list of commands and the completions, beside what the programs say of themselves."""
 
 import os
 import pathlib
@@ -90,14 +90,21 @@ class ManPagesTest(unittest.TestCase):
     def test_every_command_and_flag_of_kvorumutl_is_there(self):
         self.check_page(UTL, plain(self.pages["kvorumutl.1"].read_text()), 4, "--timeout")
 
-    def test_the_readme_lists_every_command(self):
-        text = (ROOT / "README.md").read_text(encoding="utf8")
+    def test_the_page_about_tools_lists_every_command(self):
+        text = (ROOT / "docs" / "operations" / "tools.md").read_text(encoding="utf8") + "\n## end"
         for program in (ctl.CTL, UTL):
             section = text[text.index(f"\n## {os.path.basename(program)}\n"):]
             section = section[:section.index("\n## ", 5)]
             listed = {name for row in re.findall(r"(?m)^\| (`.*?) \|", section)
                       for name in re.findall(r"`([a-z-]+)[a-z -]*`", row)}
             self.assertEqual(sorted(listed), sorted(completed(program, "")))
+
+    def test_the_reference_is_what_the_programs_say(self):
+        said(ROOT / "scripts" / "tool-pages", BIN_DIR, self.folder.name)
+        for name in ("kvorumctl.md", "kvorumutl.md"):
+            self.assertEqual(pathlib.Path(self.folder.name, name).read_text(encoding="utf8"),
+                             (ROOT / "docs" / "reference" / name).read_text(encoding="utf8"),
+                             "scripts/tool-pages build/release/bin writes it anew")
 
     def test_the_page_about_doctor_lists_every_finding(self):
         code = (ROOT / "tools" / "health" / "diagnosis.cc").read_text(encoding="utf8")
