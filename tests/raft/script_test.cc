@@ -1,7 +1,6 @@
 // Runs the conversations in tests/raft/scripts: each command with its expected output.
 //
-// A block is a command, `----`, the output, and an empty line; lines that begin with # are for the
-// reader. KVORUM_REWRITE=1 rewrites the scripts with the present output: read that as a diff.
+// tests/conversation.h says how a file is read, and written anew.
 //
 // - bootstrap <id>... [option=value]...: members of a new cluster; refuses_v2=<id>: this one
 //   accepts no changes of the second kind
@@ -30,10 +29,7 @@
 // `quiet` before a command prints nothing.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <sstream>
 #include <string>
@@ -41,6 +37,7 @@
 #include <vector>
 
 #include "raft/bootstrap.h"
+#include "tests/conversation.h"
 #include "tests/raft/cluster.h"
 #include "tests/raft/describe.h"
 
@@ -294,47 +291,16 @@ class Script {
   std::string out_;
 };
 
-std::vector<std::string> ScriptNames() {
-  std::vector<std::string> names;
-  for (const auto& file : std::filesystem::directory_iterator(KVORUM_RAFT_SCRIPTS))
-    names.push_back(file.path().stem());
-  std::ranges::sort(names);
-  return names;
-}
-
 class RaftScriptTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(RaftScriptTest, PrintsWhatItSays) {
-  const std::filesystem::path path =
-      std::filesystem::path(KVORUM_RAFT_SCRIPTS) / (GetParam() + ".txt");
-  std::ifstream in(path);
-  ASSERT_TRUE(in.is_open()) << path;
   Script script;
-  std::string rewritten;
-  std::string line;
-  int line_number = 0;
-  while (std::getline(in, line)) {
-    ++line_number;
-    rewritten += line + "\n";
-    if (line.empty() || line.front() == '#') continue;
-    const std::string printed = script.Run(line);
-    std::string expected;
-    std::string next;
-    ASSERT_TRUE(std::getline(in, next) && next == "----") << path << ":" << line_number;
-    for (++line_number; std::getline(in, next) && !next.empty(); ++line_number)
-      expected += next + "\n";
-    ++line_number;
-    if (std::getenv("KVORUM_REWRITE") == nullptr) {
-      ASSERT_EQ(printed, expected) << path << ", above line " << line_number << ": " << line;
-    }
-    rewritten += "----\n" + printed + "\n";
-  }
-  if (std::getenv("KVORUM_REWRITE") == nullptr) return;
-  while (rewritten.ends_with("\n\n")) rewritten.pop_back();
-  std::ofstream(path) << rewritten;
+  RunConversation(std::filesystem::path(KVORUM_RAFT_SCRIPTS) / (GetParam() + ".txt"),
+                  [&](const std::string& line) { return script.Run(line); });
 }
 
-INSTANTIATE_TEST_SUITE_P(Scripts, RaftScriptTest, testing::ValuesIn(ScriptNames()),
+INSTANTIATE_TEST_SUITE_P(Scripts, RaftScriptTest,
+                         testing::ValuesIn(ConversationsIn(KVORUM_RAFT_SCRIPTS)),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

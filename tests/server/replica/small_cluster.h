@@ -63,13 +63,15 @@ class SmallCluster {
   // The in-memory backend that the machine has opened last.
   mvcc::Backend& backend(std::size_t i) { return *machines_[i]->backend; }
 
-  Result<void> Start(std::size_t i) {
+  // `on_open` is called with the member before it begins to run.
+  Result<void> Start(std::size_t i, const std::function<void(LocalMember&)>& on_open = {}) {
     Machine& machine = *machines_[i];
     Kill(i);
     FileSystem& fs = machine.real_root.empty() ? *machine.disk : PosixFileSystem();
     machine.member = std::make_unique<SmallMember>(fs, scheduler_, network_.PortOf(machine.id));
     if (!machine.real_root.empty()) machine.member->UseLmdb(machine.real_root);
     machine.member->OnBackend([&machine](mvcc::Backend& backend) { machine.backend = &backend; });
+    if (on_open) machine.member->OnOpen(on_open);
     LocalMemberOptions& options = machine.member->options();
     options.name = NameOf(i);
     options.initial_cluster = machine.initial_cluster;

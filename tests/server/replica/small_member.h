@@ -57,6 +57,9 @@ class SmallMember {
   // member. Before Start.
   void OnBackend(std::function<void(mvcc::Backend&)> told) { on_backend_ = std::move(told); }
 
+  // Called with the member between its Open and its Start. Before Start.
+  void OnOpen(std::function<void(LocalMember&)> told) { on_open_ = std::move(told); }
+
   // Read by Start.
   LocalMemberOptions& options() { return options_; }
 
@@ -71,6 +74,7 @@ class SmallMember {
                               .backend = lanes_.backend(),
                               .copier = lanes_.copier()},
                              options_, [this](const Error& error) { fatal_ = error; }));
+    on_open_(*local_member_);
     local_member_->Start(*transport_);
     return {};
   }
@@ -151,6 +155,7 @@ class SmallMember {
   FileSystem& fs_;
   std::string root_ = "/data";
   std::function<void(mvcc::Backend&)> on_backend_ = [](mvcc::Backend&) {};
+  std::function<void(LocalMember&)> on_open_ = [](LocalMember&) {};
   mvcc::BackendOpener open_backend_ = [this](const std::string& path) {
     auto backend = mvcc::OpenMemoryBackend(fs_, path);
     if (backend.has_value()) on_backend_(**backend);
