@@ -6,6 +6,8 @@
 #include <array>
 #include <charconv>
 
+#include "base/text/parse_number.h"
+
 namespace kvorum::server {
 namespace {
 
@@ -47,10 +49,7 @@ std::string IdText(std::uint64_t id) {
 std::string IdText(raft::MemberId id) { return IdText(id.value()); }
 
 std::optional<std::uint64_t> ParseIdText(std::string_view text) {
-  std::uint64_t id = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id, 16);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return id;
+  return ParseNumber<std::uint64_t>(text, 16);
 }
 
 std::optional<raft::MemberId> ParseMemberId(std::string_view text) {

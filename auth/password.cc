@@ -91,18 +91,6 @@ bool Bcrypt::Verify(std::string_view password, std::string_view hash) {
          CRYPTO_memcmp(made.data() + kHashAt, hash.data() + kHashAt, kHashSizeBytes - kHashAt) == 0;
 }
 
-Result<std::string> HashPassword(std::string_view password, int cost, const BcryptSalt& salt) {
-  KV_RETURN_IF_ERROR(CheckPassword(password));
-  Bcrypt::Hash hash;
-  if (!Bcrypt().Make(password, cost, salt, hash))
-    return Fail(Code::kInternal, "auth: the password could not be hashed");
-  return std::string(hash.begin(), hash.end());
-}
-
-bool VerifyPassword(std::string_view password, std::string_view hash) {
-  return Bcrypt().Verify(password, hash);
-}
-
 std::string DummyHash(int cost) {
   KV_CHECK(cost >= kMinBcryptCost && cost <= kMaxBcryptCost, "auth: a cost that bcrypt has");
   std::string hash = "$2a$00$";

@@ -1,7 +1,7 @@
 // Password hashes: bcrypt, as Go's x/crypto/bcrypt makes and reads them, by libcrypt.
 //
-// Thread-safe functions. A hash of cost 10 takes some 60 ms of CPU: never call HashPassword or
-// VerifyPassword on an executor that serves (password_work.h).
+// Thread-safe functions. A hash of cost 10 takes some 60 ms of CPU: never make or compare one on an
+// executor that serves (password_work.h).
 //
 // Passwords have at most 72 bytes, none of them zero. bcrypt itself ignores everything after 72
 // bytes, and libcrypt everything after a zero byte, so a longer password would match wherever its
@@ -44,14 +44,9 @@ BcryptSalt MakeSalt(const RandomBytes& random);
 // fails here is answered with kErrAuthFailed.
 Result<void> CheckPassword(std::string_view password);
 
-// Returns 60 characters, "$2a$…". Errors are those of CheckPassword; kInternal if libcrypt fails.
-Result<std::string> HashPassword(std::string_view password, int cost, const BcryptSalt& salt);
-
-// Also false for a malformed hash. The time depends on the hash's cost alone.
-bool VerifyPassword(std::string_view password, std::string_view hash);
-
-// The same two with preallocated memory, for callers that must not allocate. Used by one thread at
-// a time. Returns false for passwords that CheckPassword refuses, and if libcrypt fails.
+// Makes and compares hashes, "$2a$…", in preallocated memory, for callers that must not allocate.
+// Used by one thread at a time. Returns false for passwords that CheckPassword refuses, and if
+// libcrypt fails; Verify for a malformed hash too, and its time depends on the hash's cost alone.
 class Bcrypt {
  public:
   using Hash = std::array<char, kHashSizeBytes>;

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <utility>
+
+#include "base/text/parse_number.h"
 
 namespace kvorum::auth {
 namespace {
@@ -37,11 +38,7 @@ std::optional<std::uint64_t> SimpleTokenIndex(std::string_view token) {
   const std::size_t dot = token.find('.');
   if (dot == std::string_view::npos || token.size() > SimpleTokens::kMaxTokenSizeBytes)
     return std::nullopt;
-  const std::string_view digits = token.substr(dot + 1);
-  std::uint64_t index = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return index;
+  return ParseNumber<std::uint64_t>(token.substr(dot + 1));
 }
 
 struct SimpleTokens::Session {

@@ -21,21 +21,32 @@ constexpr std::array<std::uint8_t, 256> Invert(std::string_view letters) {
 constexpr auto kStandardValues = Invert(kStandardLetters);
 constexpr auto kUrlValues = Invert(kUrlLetters);
 
+// Padded.
+void Append(std::string& out, std::string_view letters, std::string_view bytes) {
+  const auto byte = [bytes](std::size_t at) -> std::uint32_t {
+    return at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0;
+  };
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::uint32_t bits = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
+    const std::size_t left = bytes.size() - i;
+    const char group[] = {letters[bits >> 18], letters[bits >> 12 & 63],
+                          left > 1 ? letters[bits >> 6 & 63] : '=',
+                          left > 2 ? letters[bits & 63] : '='};
+    out.append(group, sizeof(group));
+  }
+}
+
 }  // namespace
 
+void AppendBase64(std::string& out, std::string_view bytes) {
+  Append(out, kStandardLetters, bytes);
+}
+
 std::string EncodeBase64(Base64 spelling, std::string_view bytes) {
-  const std::string_view letters = spelling == Base64::kUrl ? kUrlLetters : kStandardLetters;
   std::string text;
   text.reserve((bytes.size() + 2) / 3 * 4);
-  std::uint32_t bits = 0;
-  int bit_count = 0;
-  for (const char byte : bytes) {
-    bits = bits << 8 | static_cast<std::uint8_t>(byte);
-    for (bit_count += 8; bit_count >= 6; bit_count -= 6)
-      text += letters[bits >> (bit_count - 6) & 63];
-  }
-  if (bit_count > 0) text += letters[bits << (6 - bit_count) & 63];
-  if (spelling == Base64::kStandard) text.append((4 - text.size() % 4) % 4, '=');
+  Append(text, spelling == Base64::kUrl ? kUrlLetters : kStandardLetters, bytes);
+  if (spelling != Base64::kStandard) text.resize(text.find_last_not_of('=') + 1);
   return text;
 }
 

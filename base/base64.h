@@ -27,6 +27,8 @@ struct Base64Fault {
 };
 
 std::string EncodeBase64(Base64 spelling, std::string_view bytes);
+// The same in kStandard, behind what stands in `out`.
+void AppendBase64(std::string& out, std::string_view bytes);
 std::expected<std::string, Base64Fault> DecodeBase64(Base64 spelling, std::string_view text);
 
 }  // namespace kvorum

@@ -1,5 +1,9 @@
 #include "base/error.h"
 
+#include <system_error>
+
+#include "base/letter_case.h"
+
 namespace kvorum {
 
 std::string_view CodeName(Code code) {
@@ -40,6 +44,14 @@ std::string_view CodeName(Code code) {
       return "Unauthenticated";
   }
   return "Unknown";
+}
+
+std::string ErrnoText(int number) { return std::generic_category().message(number); }
+
+std::string GoErrnoText(int number) {
+  std::string text = ErrnoText(number);
+  text.front() = LowerCase(text.front());
+  return text;
 }
 
 }  // namespace kvorum

@@ -51,6 +51,11 @@ inline std::unexpected<Error> Fail(Code code, std::string message) {
 }
 inline std::unexpected<Error> Fail(Error error) { return std::unexpected(std::move(error)); }
 
+// The C library's text for an errno value: "No such file or directory".
+std::string ErrnoText(int number);
+// Go's, which begins with a lower-case letter.
+std::string GoErrnoText(int number);
+
 }  // namespace kvorum
 
 #define KV_CONCAT_INNER(a, b) a##b

@@ -11,8 +11,9 @@
 #include <cerrno>
 #include <climits>
 #include <cstdio>
-#include <system_error>
 
+#include "base/error.h"
+#include "base/file_descriptor.h"
 #include "base/file_system.h"
 
 namespace kvorum {
@@ -44,15 +45,13 @@ Code CodeOf(int error) {
 }
 
 std::unexpected<Error> FailErrno(const char* operation, const std::string& path, int error) {
-  return Fail(CodeOf(error),
-              std::string(operation) + " " + path + ": " + std::generic_category().message(error));
+  return Fail(CodeOf(error), std::string(operation) + " " + path + ": " + ErrnoText(error));
 }
 
 std::unexpected<Error> FailErrno(const char* operation, const std::string& path,
                                  std::uint64_t offset, int error) {
   return Fail(CodeOf(error), std::string(operation) + " " + path + " at offset " +
-                                 std::to_string(offset) + ": " +
-                                 std::generic_category().message(error));
+                                 std::to_string(offset) + ": " + ErrnoText(error));
 }
 
 // Repeats a system call that a signal interrupted.
@@ -63,20 +62,6 @@ auto Retry(Call call) {
     if (result != -1 || errno != EINTR) return result;
   }
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 // Steps over `written` bytes of the remaining parts: the first `skip` bytes of parts[first] were
 // already written.
@@ -92,7 +77,7 @@ void Advance(std::span<const std::string_view> parts, std::size_t written, std::
 
 class PosixFile final : public File {
  public:
-  PosixFile(Descriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  PosixFile(FileDescriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
 
   const std::string& path() const override { return path_; }
 
@@ -178,7 +163,7 @@ class PosixFile final : public File {
     return {};
   }
 
-  Descriptor fd_;
+  FileDescriptor fd_;
   std::string path_;
 };
 
@@ -212,10 +197,10 @@ int TakeLock(int fd) {
 
 class PosixFileLock final : public FileLock {
  public:
-  explicit PosixFileLock(Descriptor fd) : fd_(std::move(fd)) {}
+  explicit PosixFileLock(FileDescriptor fd) : fd_(std::move(fd)) {}
 
  private:
-  Descriptor fd_;  // the lock ends with the last descriptor of this open
+  FileDescriptor fd_;  // the lock ends with the last descriptor of this open
 };
 
 class MachineFileSystem final : public FileSystem {
@@ -234,7 +219,7 @@ class MachineFileSystem final : public FileSystem {
         flags |= O_RDWR | O_CREAT | O_EXCL;
         break;
     }
-    Descriptor fd(Retry([&] { return ::open(path.c_str(), flags, kFileMode); }));
+    FileDescriptor fd(Retry([&] { return ::open(path.c_str(), flags, kFileMode); }));
     if (fd.get() < 0) return FailErrno("open", path, errno);
     struct stat status = {};
     if (::fstat(fd.get(), &status) != 0) return FailErrno("stat", path, errno);
@@ -296,7 +281,7 @@ class MachineFileSystem final : public FileSystem {
   }
 
   Result<void> SyncDirectory(const std::string& dir) override {
-    const Descriptor fd(
+    const FileDescriptor fd(
         Retry([&] { return ::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
     if (fd.get() < 0) return FailErrno("open folder", dir, errno);
     if (Retry([&] { return ::fsync(fd.get()); }) != 0) return FailErrno("fsync", dir, errno);
@@ -305,7 +290,7 @@ class MachineFileSystem final : public FileSystem {
 
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override {
     while (true) {
-      Descriptor fd(OpenToLock(path));
+      FileDescriptor fd(OpenToLock(path));
       if (fd.get() < 0) return FailErrno("open", path, errno);
       if (TakeLock(fd.get()) != 0) {
         if (errno == EWOULDBLOCK) return Fail(Code::kFailedPrecondition, LockedText(path));

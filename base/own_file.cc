@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 namespace kvorum {
 namespace {
@@ -30,7 +29,7 @@ Result<void> CheckOwn(const struct stat& status, const std::string& name) {
 
 Result<void> CheckOwnFile(int fd, const std::string& name) {
   struct stat status{};
-  if (fstat(fd, &status) != 0) return Fail(Code::kUnknown, name + ": " + std::strerror(errno));
+  if (fstat(fd, &status) != 0) return Fail(Code::kUnknown, name + ": " + ErrnoText(errno));
   return CheckOwn(status, name);
 }
 
@@ -38,7 +37,7 @@ Result<void> CheckOwnFileAt(const std::string& path) {
   struct stat status{};
   if (lstat(path.c_str(), &status) == 0) return CheckOwn(status, path);
   if (errno == ENOENT || errno == ENOTDIR) return {};
-  return Fail(Code::kUnknown, path + ": " + std::strerror(errno));
+  return Fail(Code::kUnknown, path + ": " + ErrnoText(errno));
 }
 
 }  // namespace kvorum

@@ -1,9 +1,12 @@
-// Cutting texts: blanks around them, separators between their parts. And finding one among words.
+// Cutting texts: blanks around them, separators between their parts. Joining such parts, and
+// finding one among words.
 #pragma once
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -34,6 +37,16 @@ inline std::vector<std::string_view> Split(std::string_view text, char separator
     if (end == std::string_view::npos) return parts;
     text.remove_prefix(end + 1);
   }
+}
+
+inline std::string Join(const std::ranges::input_range auto& parts, std::string_view separator) {
+  std::string text;
+  std::string_view before;
+  for (const auto& part : parts) {
+    text.append(before).append(part);
+    before = separator;
+  }
+  return text;
 }
 
 // The text is one of the words.

@@ -15,6 +15,7 @@
 #include "base/rng.h"
 #include "mvcc/store/restore.h"
 #include "mvcc/store/store.h"
+#include "tests/manual_clock.h"
 
 namespace kvorum::mvcc {
 namespace {

@@ -27,9 +27,7 @@ std::unexpected<Error> Useless(std::string message) {
 }
 
 std::unexpected<Error> NotRead(const std::string& path, int error) {
-  std::string reason = std::generic_category().message(error);
-  reason.front() = LowerCase(reason.front());
-  return Useless("open " + path + ": " + reason);
+  return Useless("open " + path + ": " + GoErrnoText(error));
 }
 
 Result<std::string> ReadFile(const std::string& path) {

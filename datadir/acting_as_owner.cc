@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string_view>
 
 #include "base/check.h"
+#include "base/file_descriptor.h"
 #include "base/file_system.h"
 
 namespace kvorum::datadir {
@@ -22,38 +22,21 @@ constexpr uid_t kRoot = 0;
 // A folder that was given to a user alone has root's group still, which the user is not in.
 constexpr gid_t kNoGroup = 65534;
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-Descriptor OpenFolder(int at, const std::string& name, int flags) {
-  return Descriptor(::openat(at, name.c_str(), flags | O_DIRECTORY | O_CLOEXEC));
+FileDescriptor OpenFolder(int at, const std::string& name, int flags) {
+  return FileDescriptor(::openat(at, name.c_str(), flags | O_DIRECTORY | O_CLOEXEC));
 }
 
-Descriptor OpenWithoutLinks(const std::string& path) {
+FileDescriptor OpenWithoutLinks(const std::string& path) {
   open_how how{};
   how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
   how.resolve = RESOLVE_NO_SYMLINKS;
-  return Descriptor(
+  return FileDescriptor(
       static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
 }
 
 std::unexpected<Error> Failed(const std::string& what, int error) {
   const Code code = error == EPERM || error == EACCES ? Code::kPermissionDenied : Code::kUnknown;
-  return Fail(code, what + ": " + std::strerror(error));
+  return Fail(code, what + ": " + ErrnoText(error));
 }
 
 bool IsThere(const std::string& path) {
@@ -116,7 +99,7 @@ class ActingAsOwner::Rights {
 
   std::string Reach(const std::string& folder) {
     SplitPath path;
-    Descriptor opened(-1);
+    FileDescriptor opened(-1);
     {
       const AsRoot root(*this);
       path = Split(folder);
@@ -136,23 +119,23 @@ class ActingAsOwner::Rights {
   Result<void> MakeFolders(const std::string& path) {
     const AsRoot root(*this);
     const auto [there, missing] = Split(path);
-    Descriptor at = OpenWithoutLinks(there);
+    FileDescriptor at = OpenWithoutLinks(there);
     struct stat status{};
     if (at.get() < 0 || ::fstat(at.get(), &status) != 0 || status.st_uid != kRoot ||
         (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
       return {};
     // The next folder is made while the last one is root's: no other user can change its content.
-    std::vector<Descriptor> folders;
+    std::vector<FileDescriptor> folders;
     for (const std::string& name : missing) {
       if (name == "." || name == "..") return {};
       if (::mkdirat(at.get(), name.c_str(), S_IRWXU) != 0) return Failed("make " + path, errno);
-      Descriptor made = OpenFolder(at.get(), name, O_RDONLY | O_NOFOLLOW);
+      FileDescriptor made = OpenFolder(at.get(), name, O_RDONLY | O_NOFOLLOW);
       if (made.get() < 0) return Failed("open " + path, errno);
       made_.push_back({.parent = std::move(at), .name = name});
-      at = Descriptor(::fcntl(made.get(), F_DUPFD_CLOEXEC, 0));
+      at = FileDescriptor(::fcntl(made.get(), F_DUPFD_CLOEXEC, 0));
       folders.push_back(std::move(made));
     }
-    for (const Descriptor& folder : folders) {
+    for (const FileDescriptor& folder : folders) {
       if (::fchown(folder.get(), user_, group_) != 0) return Failed("give " + path, errno);
     }
     return {};
@@ -183,12 +166,12 @@ class ActingAsOwner::Rights {
     const Rights& rights_;
   };
   struct Alias {
-    Descriptor descriptor;
+    FileDescriptor descriptor;
     std::string alias;
     std::string name;
   };
   struct MadeFolder {
-    Descriptor parent;
+    FileDescriptor parent;
     std::string name;
   };
 

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "api/storage_version.h"
+#include "base/file_descriptor.h"
 #include "base/file_system.h"
 #include "bbolt/reader.h"
 #include "datadir/acting_as_owner.h"
@@ -35,11 +35,11 @@ class SharedLock {
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
       return Fail(errno == ENOENT ? Code::kNotFound : Code::kPermissionDenied,
-                  "open " + path + ": " + std::strerror(errno));
+                  "open " + path + ": " + ErrnoText(errno));
     SharedLock lock(fd);
     if (::flock(fd, LOCK_SH | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) return InUse(path);
-      return Fail(Code::kUnknown, "lock " + path + ": " + std::strerror(errno));
+      return Fail(Code::kUnknown, "lock " + path + ": " + ErrnoText(errno));
     }
     // The lock is of the file and not of its name.
     struct stat locked{};
@@ -49,15 +49,10 @@ class SharedLock {
       return InUse(path);
     return lock;
   }
-  SharedLock(SharedLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  SharedLock& operator=(SharedLock&&) = delete;
-  ~SharedLock() {
-    if (fd_ >= 0) ::close(fd_);
-  }
 
  private:
   explicit SharedLock(int fd) : fd_(fd) {}
-  int fd_;
+  FileDescriptor fd_;
 };
 
 class EtcdFile final : public DatabaseFile {
@@ -221,7 +216,7 @@ Result<DatabaseKind> KindOfDatabase(const std::string& path) {
     case DatabaseOwner::kKvorum:
       return DatabaseKind::kKvorum;
     case DatabaseOwner::kNobody:
-      return Fail(Code::kNotFound, "open " + path + ": " + std::strerror(ENOENT));
+      return Fail(Code::kNotFound, "open " + path + ": " + ErrnoText(ENOENT));
     case DatabaseOwner::kUnknown:
       break;
   }

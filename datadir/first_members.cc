@@ -5,21 +5,13 @@
 
 #include "api/member_id.h"
 #include "base/shared_bytes.h"
+#include "base/words.h"
 
 namespace kvorum::datadir {
 
 using server::Member;
 
 namespace {
-
-std::string Join(const std::vector<std::string>& parts, std::string_view separator) {
-  std::string text;
-  for (const std::string& part : parts) {
-    if (!text.empty()) text += separator;
-    text += part;
-  }
-  return text;
-}
 
 // `prefix` and each element of the first list that the second lacks, in order.
 std::vector<std::string> Missing(std::vector<std::string> urls,

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/crc32c.h"
+#include "base/file_descriptor.h"
 #include "base/text/human_bytes.h"
 #include "bbolt/file_writer.h"
 #include "bbolt/reader.h"
@@ -120,18 +121,13 @@ Result<void> MakeCopy(FileSystem& fs, const RewriteOptions& options, const std::
 class Names {
  public:
   explicit Names(const std::string& path) : fd_(::open(path.c_str(), O_PATH | O_CLOEXEC)) {}
-  Names(const Names&) = delete;
-  Names& operator=(const Names&) = delete;
-  ~Names() {
-    if (fd_ >= 0) ::close(fd_);
-  }
   bool any() const {
     struct stat status{};
-    return fd_ >= 0 && ::fstat(fd_, &status) == 0 && status.st_nlink > 0;
+    return ::fstat(fd_.get(), &status) == 0 && status.st_nlink > 0;
   }
 
  private:
-  const int fd_;
+  const FileDescriptor fd_;
 };
 
 // The lock is of the file and not of its name: a server that waits for it has the old file open

@@ -3,9 +3,10 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <utility>
+
+#include "base/text/parse_number.h"
 
 namespace kvorum::dns {
 namespace {
@@ -23,9 +24,7 @@ bool SetAddress(int family, std::string_view text, Endpoint& endpoint) {
 
 // 0: it is malformed.
 std::uint16_t ParsePort(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  return error == std::errc() && end == text.data() + text.size() ? port : 0;
+  return ParseNumber<std::uint16_t>(text).value_or(0);
 }
 
 bool SetHostName(std::string_view text, Endpoint& endpoint) {

@@ -9,7 +9,6 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -18,6 +17,7 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "base/text/parse_number.h"
 #include "dns/counts.h"
 #include "dns/rate_bound.h"
 #include "dns/responder.h"
@@ -152,15 +152,12 @@ Result<tcp::endpoint> ParseAddress(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos) return refuse();
   std::string host = text.substr(0, colon);
-  const std::string port_text = text.substr(colon + 1);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  std::uint16_t port = 0;
-  const auto [end, bad] =
-      std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
+  const auto port = ParseNumber<std::uint16_t>(std::string_view(text).substr(colon + 1));
   error_code error;
   const auto address = asio::ip::make_address(host, error);
-  if (error || bad != std::errc() || end != port_text.data() + port_text.size()) return refuse();
-  return tcp::endpoint(address, port);
+  if (error || !port) return refuse();
+  return tcp::endpoint(address, *port);
 }
 
 }  // namespace

@@ -175,8 +175,6 @@ class Reader {
     }
     return ReadLengthDelimited();
   }
-  std::uint64_t Fixed64() { return type_ == Type::kFixed64 ? ReadFixed<std::uint64_t>() : Stop(); }
-  std::uint32_t Fixed32() { return type_ == Type::kFixed32 ? ReadFixed<std::uint32_t>() : Stop(); }
   // Skips the value of a field that this reader does not know.
   void Skip();
   // Elements of a repeated integer field in either encoding, one by one or packed.

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/majority.h"
 #include "proto/raft_types.h"
 
 namespace kvorum::raft {
@@ -22,9 +23,9 @@ std::uint64_t MajorityValue(std::span<const MemberId> members, ValueOf&& value_o
   std::vector<std::uint64_t> values;
   values.reserve(members.size());
   for (const MemberId member : members) values.push_back(value_of(member));
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
+  const auto lowest = values.end() - static_cast<std::ptrdiff_t>(Majority(values.size()));
+  std::ranges::nth_element(values, lowest);
+  return *lowest;
 }
 
 // The same for a configuration: in a joint one both halves must agree.

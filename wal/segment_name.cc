@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
+
+#include "base/text/parse_number.h"
 
 namespace kvorum::wal {
 namespace {
@@ -16,9 +17,7 @@ std::optional<std::uint64_t> ParseHex(std::string_view digits) {
           digits, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); })) {
     return std::nullopt;
   }
-  std::uint64_t value = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
-  return value;
+  return ParseNumber<std::uint64_t>(digits, 16);
 }
 
 }  // namespace

@@ -111,8 +111,6 @@ class Writer {
   // included. The clock outlives the Writer.
   void TimeSyncs(const Clock& clock, std::function<void(Duration)> took);
 
-  // True if Sync has something to do.
-  bool HasUnsynced() const { return synced_offset_ != position_.offset; }
   // Since it was opened; any thread.
   std::uint64_t written_bytes() const { return written_bytes_.value(); }
 

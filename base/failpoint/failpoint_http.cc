@@ -8,10 +8,11 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <system_error>
 #include <thread>
 
+#include "base/error.h"
 #include "base/failpoint/failpoint_control.h"
+#include "base/file_descriptor.h"
 #include "base/letter_case.h"
 
 namespace kvorum::failpoint {
@@ -22,23 +23,6 @@ constexpr std::size_t kMaxRequestBytes = 64 * 1024;
 constexpr std::chrono::milliseconds kRequestLimit(2000);
 
 using Deadline = std::chrono::steady_clock::time_point;
-
-class Socket {
- public:
-  explicit Socket(int fd = -1) : fd_(fd) {}
-  ~Socket() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Socket& operator=(Socket&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 // Waits for the descriptor or the stop signal; false when stopped, failed or out of time.
 bool WaitFor(int fd, short events, int stop_fd, Deadline deadline) {
@@ -131,13 +115,13 @@ std::string_view Header(std::string_view head, std::string_view name) {
 
 class Server final : public ControlServer {
  public:
-  Server(Socket listener, Socket stop, std::uint16_t port)
+  Server(FileDescriptor listener, FileDescriptor stop, std::uint16_t port)
       : listener_(std::move(listener)), stop_(std::move(stop)), port_(port) {
     thread_ = std::thread([this] { Run(); });
   }
   ~Server() override {
     const std::uint64_t one = 1;
-    while (::write(stop_.fd(), &one, sizeof(one)) < 0 && errno == EINTR) {
+    while (::write(stop_.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
     }
     thread_.join();
   }
@@ -148,13 +132,13 @@ class Server final : public ControlServer {
   void Run() {
     pthread_setname_np(pthread_self(), "failpoint");
     while (true) {
-      pollfd fds[2] = {{listener_.fd(), POLLIN, 0}, {stop_.fd(), POLLIN, 0}};
+      pollfd fds[2] = {{listener_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
       if (::poll(fds, 2, -1) < 0 && errno != EINTR) return;
       if (fds[1].revents != 0) return;
       if (fds[0].revents == 0) continue;
-      const Socket connection(
-          ::accept4(listener_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-      if (connection.fd() >= 0) Serve(connection.fd());
+      const FileDescriptor connection(
+          ::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (connection.get() >= 0) Serve(connection.get());
     }
   }
 
@@ -208,7 +192,7 @@ class Server final : public ControlServer {
 
   bool ReadMore(int fd, Deadline deadline, std::string* bytes) {
     if (bytes->size() > 2 * kMaxRequestBytes) return false;
-    if (!WaitFor(fd, POLLIN, stop_.fd(), deadline)) return false;
+    if (!WaitFor(fd, POLLIN, stop_.get(), deadline)) return false;
     char buffer[4096];
     const ssize_t got = ::recv(fd, buffer, sizeof(buffer), 0);
     if (got < 0) return errno == EINTR || errno == EAGAIN;
@@ -218,7 +202,7 @@ class Server final : public ControlServer {
 
   bool Write(int fd, Deadline deadline, std::string_view text) {
     while (!text.empty()) {
-      if (!WaitFor(fd, POLLOUT, stop_.fd(), deadline)) return false;
+      if (!WaitFor(fd, POLLOUT, stop_.get(), deadline)) return false;
       const ssize_t sent = ::send(fd, text.data(), text.size(), MSG_NOSIGNAL);
       if (sent < 0 && errno != EINTR && errno != EAGAIN) return false;
       if (sent > 0) text.remove_prefix(static_cast<std::size_t>(sent));
@@ -226,8 +210,8 @@ class Server final : public ControlServer {
     return true;
   }
 
-  Socket listener_;
-  Socket stop_;
+  FileDescriptor listener_;
+  FileDescriptor stop_;
   std::uint16_t port_;
   std::thread thread_;
 };
@@ -267,16 +251,16 @@ Result<std::unique_ptr<ControlServer>> ControlServer::Start(const std::string& a
     return Bad(address, ::gai_strerror(error));
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(list, &::freeaddrinfo);
-  Socket listener(::socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  FileDescriptor listener(::socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int one = 1;
-  ::setsockopt(listener.fd(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-  if (listener.fd() < 0 || ::bind(listener.fd(), list->ai_addr, list->ai_addrlen) != 0 ||
-      ::listen(listener.fd(), 16) != 0) {
-    return Bad(address, std::generic_category().message(errno));
+  ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+  if (listener.get() < 0 || ::bind(listener.get(), list->ai_addr, list->ai_addrlen) != 0 ||
+      ::listen(listener.get(), 16) != 0) {
+    return Bad(address, ErrnoText(errno));
   }
-  Socket stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (stop.fd() < 0) return Bad(address, std::generic_category().message(errno));
-  const std::uint16_t bound = PortOf(listener.fd());
+  FileDescriptor stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (stop.get() < 0) return Bad(address, ErrnoText(errno));
+  const std::uint16_t bound = PortOf(listener.get());
   return std::make_unique<Server>(std::move(listener), std::move(stop), bound);
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text/duration_text.h"
+#include "base/text/parse_number.h"
 
 namespace kvorum::failpoint {
 namespace {
@@ -126,12 +127,9 @@ class Parser {
   }
 
   Result<Duration> ParseMilliseconds(std::string_view value) const {
-    double ms = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), ms);
-    if (error != std::errc() || end != value.data() + value.size()) {
-      return Bad("sleep takes milliseconds or a quoted duration");
-    }
-    return Nanoseconds(ms * 1e6);
+    const auto ms = ParseNumber<double>(value);
+    if (!ms) return Bad("sleep takes milliseconds or a quoted duration");
+    return Nanoseconds(*ms * 1e6);
   }
 
   // Go's notation: "1.5s", "1h2m3s", "10ms".

@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <system_error>
 
 namespace kvorum {
 namespace {
@@ -48,8 +47,8 @@ JournalFields JournalFieldsOf(std::string_view line) {
 
 Result<std::unique_ptr<LogOutput>> JournalOutput::Open(const std::string& socket_path) {
   const auto fail = [&socket_path](int error) {
-    return Fail(Code::kUnavailable, "can't find journal (dial unixgram " + socket_path + ": " +
-                                        std::generic_category().message(error) + ")");
+    return Fail(Code::kUnavailable,
+                "can't find journal (dial unixgram " + socket_path + ": " + ErrnoText(error) + ")");
   };
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

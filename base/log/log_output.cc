@@ -41,8 +41,7 @@ Result<std::unique_ptr<LogOutput>> LogOutput::Open(const std::string& name,
   if (rotation != nullptr) return RotatingFile::Open(name, *rotation);
   const int descriptor = ::open(name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor >= 0) return std::make_unique<StreamOutput>(descriptor, true);
-  return Fail(Code::kInvalidArgument,
-              "log output \"" + name + "\": " + std::generic_category().message(errno));
+  return Fail(Code::kInvalidArgument, "log output \"" + name + "\": " + ErrnoText(errno));
 }
 
 void LogOutput::sink_it_(const spdlog::details::log_msg& message) {

@@ -163,8 +163,7 @@ Result<std::unique_ptr<LogOutput>> RotatingFile::Open(const std::string& path,
                                                       const LogRotation& rotation) {
   std::unique_ptr<RotatingFile> file(new RotatingFile(path, rotation));
   if (!file->Reopen()) {
-    return Fail(Code::kInvalidArgument,
-                "log output \"" + path + "\": " + std::generic_category().message(errno));
+    return Fail(Code::kInvalidArgument, "log output \"" + path + "\": " + ErrnoText(errno));
   }
   file->StartTidyingUp();
   return file;

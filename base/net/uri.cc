@@ -8,6 +8,7 @@
 #include "base/letter_case.h"
 #include "base/net/ip_text.h"
 #include "base/text/go_quote.h"
+#include "base/text/percent.h"
 #include "base/words.h"
 
 namespace kvorum {
@@ -41,36 +42,25 @@ bool StandsForItself(char c, Part part) {
          OwnCharacters(part).contains(c);
 }
 
-// The value of a hexadecimal digit, or nothing.
-std::optional<unsigned> HexValue(char c) {
-  if (IsDigit(c)) return static_cast<unsigned>(c - '0');
-  const char lower = static_cast<char>(c | 0x20);
-  if (lower >= 'a' && lower <= 'f') return static_cast<unsigned>(lower - 'a') + 10;
-  return std::nullopt;
-}
-
 std::string Encode(std::string_view text, Part part) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
   std::string encoded;
   encoded.reserve(text.size());
   for (const char c : text) {
     if (StandsForItself(c, part)) {
       encoded += c;
-      continue;
+    } else {
+      AppendPercentEscape(encoded, c);
     }
-    const auto byte = static_cast<unsigned char>(c);
-    encoded += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
   }
   return encoded;
 }
 
 // A host may escape no ASCII character but the percent sign; a zone only the space and characters
 // that a host may have unescaped.
-bool MayBeEscaped(unsigned byte, Part part) {
+bool MayBeEscaped(char byte, Part part) {
   if (byte == '%') return true;
-  if (part == Part::kHost) return byte >= 0x80;
-  if (part == Part::kZone)
-    return byte == ' ' || StandsForItself(static_cast<char>(byte), Part::kHost);
+  if (part == Part::kHost) return static_cast<unsigned char>(byte) >= 0x80;
+  if (part == Part::kZone) return byte == ' ' || StandsForItself(byte, Part::kHost);
   return true;
 }
 
@@ -87,13 +77,12 @@ Decoded Decode(std::string_view text, Part part) {
       decoded += c;
       continue;
     }
-    const std::string_view escape = text.substr(i, 3);
-    const auto high = escape.size() == 3 ? HexValue(escape[1]) : std::nullopt;
-    const auto low = escape.size() == 3 ? HexValue(escape[2]) : std::nullopt;
-    if (!high.has_value() || !low.has_value() || !MayBeEscaped(*high * 16 + *low, part))
+    const std::string_view escape = text.substr(i, kPercentEscapeBytes);
+    const auto byte = PercentEscapeAt(escape);
+    if (!byte.has_value() || !MayBeEscaped(*byte, part))
       return Failure("invalid URL escape " + GoQuote(escape));
-    decoded += static_cast<char>(*high * 16 + *low);
-    i += 2;
+    decoded += *byte;
+    i += kPercentEscapeBytes - 1;
   }
   return decoded;
 }

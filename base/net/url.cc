@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "base/net/ip_text.h"
 #include "base/net/uri.h"
+#include "base/text/parse_number.h"
 #include "base/words.h"
 
 namespace kvorum {
@@ -81,9 +81,8 @@ Result<Url> Url::Parse(std::string_view text) {
   if (!uri->path.empty()) return Refuse("URL must not contain a path: " + trimmed);
   url.host_ = std::move(address->host);
   url.port_text_ = std::move(address->port);
-  const std::string& port = url.port_text_;
-  std::from_chars(port.data(), port.data() + port.size(), url.port_);  // stays 0 if it is out of
-                                                                       // range
+  // 0 is a number that is out of range.
+  url.port_ = ParseNumber<std::uint16_t>(url.port_text_).value_or(0);
   return url;
 }
 

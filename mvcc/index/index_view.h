@@ -93,12 +93,9 @@ class IndexView {
   // Calls visit(const IndexItem&) -> bool for each live key of the range until it returns false.
   template <typename Visitor>
   void Visit(KeyRange range, std::int64_t revision, Visitor&& visit) const {
-    Walk(range, revision, IndexCursor::Direction::kUp, visit);
-  }
-  // The same from the range's last key downwards: a descending page costs the page.
-  template <typename Visitor>
-  void VisitReverse(KeyRange range, std::int64_t revision, Visitor&& visit) const {
-    Walk(range, revision, IndexCursor::Direction::kDown, visit);
+    for (auto cursor = Cursor(range, revision); cursor.valid(); cursor.Next()) {
+      if (!visit(cursor.item())) return;
+    }
   }
   // The range's memory must outlive the cursor.
   IndexCursor Cursor(KeyRange range, std::int64_t revision,
@@ -131,14 +128,6 @@ class IndexView {
   bool empty() const { return root_ == nullptr; }
 
  private:
-  template <typename Visitor>
-  void Walk(KeyRange range, std::int64_t revision, IndexCursor::Direction direction,
-            Visitor& visit) const {
-    for (auto cursor = Cursor(range, revision, direction); cursor.valid(); cursor.Next()) {
-      if (!visit(cursor.item())) return;
-    }
-  }
-
   const index::Node* root_ = nullptr;
   int height_ = 0;  // number of levels; 0 for the empty tree
 };

@@ -12,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 
 #include "base/check.h"
 #include "mvcc/lmdb/backend_lmdb_format.h"
@@ -86,7 +85,7 @@ Error LmdbError(int code, std::string_view what, const std::string& path) {
   // LMDB reports a write that the disk had no room for as EIO when a part of it went through.
   if (code == ENOSPC || code == EDQUOT || (code == EIO && DiskIsFull(path))) {
     return {Code::kResourceExhausted,
-            fmt::format("mvcc: {} {}: {}", what, path, std::strerror(ENOSPC))};
+            fmt::format("mvcc: {} {}: {}", what, path, ErrnoText(ENOSPC))};
   }
   Code meaning = Code::kUnknown;
   if (code == EIO || code == MDB_CORRUPTED || code == MDB_PAGE_NOTFOUND || code == MDB_INVALID) {
@@ -131,10 +130,6 @@ Result<LmdbFileLock> LmdbFileLock::Create(const std::string& path) {
     return Fail(LmdbError(errno, "remove", path));
   }
   return OpenWith(path, O_RDWR | O_CREAT | O_EXCL, LOCK_EX);
-}
-
-LmdbFileLock::~LmdbFileLock() {
-  if (fd_ >= 0) ::close(fd_);
 }
 
 // ---- LmdbSnapshot ----

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/file_descriptor.h"
 #include "mvcc/lmdb/backend.h"
 #include "mvcc/lmdb/backend_lmdb_look_ahead.h"
 #include "mvcc/records/read_ahead.h"
@@ -47,15 +48,12 @@ class LmdbFileLock {
   static Result<LmdbFileLock> OpenShared(const std::string& path);
   // Creates an empty file with mode 0600, replacing any file of that name.
   static Result<LmdbFileLock> Create(const std::string& path);
-  LmdbFileLock(LmdbFileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  LmdbFileLock& operator=(LmdbFileLock&&) = delete;
-  ~LmdbFileLock();
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
 
  private:
   static Result<LmdbFileLock> OpenWith(const std::string& path, int flags, int lock);
   explicit LmdbFileLock(int fd) : fd_(fd) {}
-  int fd_;
+  FileDescriptor fd_;
 };
 
 class LmdbEnvironment;

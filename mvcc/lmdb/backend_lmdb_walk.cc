@@ -18,7 +18,7 @@ using lmdb_pages::TreeInfo;
 
 Result<void> LmdbPages::Open() {
   struct stat status;
-  if (::fstat(fd_, &status) != 0) return Bad(fmt::format("fstat: {}", std::strerror(errno)));
+  if (::fstat(fd_, &status) != 0) return Bad(fmt::format("fstat: {}", ErrnoText(errno)));
   if (!S_ISREG(status.st_mode)) return Bad("it is not a regular file");
   size_bytes_ = static_cast<std::uint64_t>(status.st_size);
   return {};
@@ -26,7 +26,7 @@ Result<void> LmdbPages::Open() {
 
 Result<void> LmdbPages::Read(std::uint64_t offset, char* out, std::size_t size_bytes) const {
   const ssize_t got = ::pread(fd_, out, size_bytes, static_cast<off_t>(offset));
-  if (got < 0) return Bad(fmt::format("read at {}: {}", offset, std::strerror(errno)));
+  if (got < 0) return Bad(fmt::format("read at {}: {}", offset, ErrnoText(errno)));
   if (static_cast<std::size_t>(got) != size_bytes) {
     return Bad(fmt::format("the file is truncated ({} bytes)", size_bytes_));
   }

@@ -246,7 +246,6 @@ class Store {
 
   // The revision after the entries so far, published or not.
   std::int64_t working_revision() const { return revisions_.working(); }
-  std::int64_t working_compact_revision() const { return revisions_.compacted(); }
   std::int64_t live_keys() const { return state_->index->live_keys(); }
   KeyIndex::Stats index_stats() const { return state_->index->stats(); }
 

@@ -12,8 +12,7 @@ namespace kvorum::rpc {
 void AnswerBody::Begin(SharedBytes first, ByteChain rest, std::size_t to_come_bytes) {
   const std::size_t held_bytes = first.size() + SizeBytes(rest);
   const std::size_t size_bytes = held_bytes + to_come_bytes;
-  prefix_ = {0, static_cast<char>(size_bytes >> 24), static_cast<char>(size_bytes >> 16),
-             static_cast<char>(size_bytes >> 8), static_cast<char>(size_bytes)};
+  prefix_ = PrefixOf(size_bytes);
   prefix_sent_bytes_ = 0;
   first_ = std::move(first);
   rest_ = std::move(rest);

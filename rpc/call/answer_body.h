@@ -45,7 +45,7 @@ class AnswerBody {
  private:
   SharedBytes& Part() { return part_ == 0 ? first_ : rest_[part_ - 1]; }
 
-  std::array<char, kMessagePrefixBytes> prefix_{};
+  MessagePrefix prefix_{};
   std::uint8_t prefix_sent_bytes_ = 0;
   bool passing_ = false;
   SharedBytes first_;

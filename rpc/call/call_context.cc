@@ -11,14 +11,6 @@ std::string_view CallContext::path() const {
   return method_ == nullptr ? std::string_view() : std::string_view(method_->path);
 }
 
-std::vector<std::string_view> CallContext::MetadataValues(std::string_view name) const {
-  std::vector<std::string_view> values;
-  metadata_.ForEach([&](std::string_view other, std::string_view value) {
-    if (other == name) values.push_back(value);
-  });
-  return values;
-}
-
 Error CallContext::cancel_reason() const {
   std::lock_guard lock(mutex_);
   return cancel_reason_ == nullptr ? Error{} : *cancel_reason_;

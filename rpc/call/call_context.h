@@ -83,7 +83,6 @@ class CallContext {
   std::optional<std::string_view> Metadata(std::string_view name) const {
     return metadata_.Find(name);
   }
-  std::vector<std::string_view> MetadataValues(std::string_view name) const;
   template <class Visitor>  // visitor(name, value)
   void ForEachMetadata(Visitor&& visitor) const {
     metadata_.ForEach(std::forward<Visitor>(visitor));

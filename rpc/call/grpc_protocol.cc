@@ -1,7 +1,6 @@
 #include "rpc/call/grpc_protocol.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +10,8 @@
 #include "base/api_errors.h"
 #include "base/base64.h"
 #include "base/text/go_quote.h"
+#include "base/text/gzip.h"
+#include "base/text/percent.h"
 #include "base/utf8.h"
 
 namespace kvorum::rpc {
@@ -19,7 +20,6 @@ namespace {
 constexpr std::string_view kBaseContentType = "application/grpc";
 constexpr std::string_view kUnreadableRequest = "grpc: error unmarshalling request: ";
 constexpr std::string_view kUnreadableOnStream = "grpc: failed to unmarshal the received message: ";
-constexpr std::string_view kHexDigits = "0123456789ABCDEF";
 constexpr std::size_t kMaxTimeoutBytes = 9;
 
 std::optional<std::int64_t> UnitNanos(char unit) {
@@ -115,12 +115,7 @@ std::string PercentEncode(std::string_view message) {
   std::string encoded;
   encoded.reserve(message.size());
   const auto escape = [&](std::string_view bytes) {
-    for (const char c : bytes) {
-      const auto byte = static_cast<unsigned char>(c);
-      encoded.push_back('%');
-      encoded.push_back(kHexDigits[byte >> 4]);
-      encoded.push_back(kHexDigits[byte & 15]);
-    }
+    for (const char c : bytes) AppendPercentEscape(encoded, c);
   };
   for (std::size_t i = 0; i < message.size();) {
     const char c = message[i];
@@ -166,27 +161,19 @@ bool IsValidHeaderValue(std::string_view value) {
 }
 
 Result<std::string> Gunzip(std::string_view packed, std::size_t max_bytes) {
-  constexpr int kGzipWindow = 15 + 16;
   constexpr std::size_t kFirstBytes = 4096;
-  z_stream stream{};
-  if (inflateInit2(&stream, kGzipWindow) != Z_OK)
-    return Fail(Code::kInternal, "grpc: failed to decompress the message: out of memory");
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
-  stream.avail_in = static_cast<uInt>(packed.size());
+  GzipReader reader;
   std::string unpacked;
-  int status = Z_OK;
-  while (status == Z_OK && unpacked.size() <= max_bytes) {
+  std::optional<std::size_t> more_bytes = 1;
+  while (more_bytes.value_or(0) != 0 && !reader.ended() && unpacked.size() <= max_bytes) {
     const std::size_t had = unpacked.size();
     unpacked.resize(std::min(std::max(kFirstBytes, had * 2), max_bytes + 1));
-    stream.next_out = reinterpret_cast<Bytef*>(unpacked.data() + had);
-    stream.avail_out = static_cast<uInt>(unpacked.size() - had);
-    status = inflate(&stream, Z_NO_FLUSH);
-    unpacked.resize(unpacked.size() - stream.avail_out);
+    more_bytes = reader.Read(packed, std::span(unpacked).subspan(had));
+    unpacked.resize(had + more_bytes.value_or(0));
   }
-  inflateEnd(&stream);
   if (unpacked.size() > max_bytes) return Fail(UnpackedSizeError(max_bytes));
-  if (status == Z_STREAM_END) return unpacked;
-  if (packed.empty() || status == Z_BUF_ERROR)
+  if (reader.ended()) return unpacked;
+  if (more_bytes)
     return Fail(Code::kInternal, "grpc: failed to read decompressed data: unexpected EOF");
   return Fail(Code::kInternal, "grpc: failed to decompress the message: gzip: invalid header");
 }

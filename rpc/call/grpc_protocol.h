@@ -2,6 +2,7 @@
 // itself, word for word as in grpc-go's server, since clients match on these. Pure functions.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -15,6 +16,21 @@ namespace kvorum::rpc {
 
 // The prefix of each message: one byte of flags (1: compressed), four of length, big-endian.
 inline constexpr std::size_t kMessagePrefixBytes = 5;
+using MessagePrefix = std::array<char, kMessagePrefixBytes>;
+
+// That of a message that is not compressed.
+constexpr MessagePrefix PrefixOf(std::size_t size_bytes) {
+  return {0, static_cast<char>(size_bytes >> 24), static_cast<char>(size_bytes >> 16),
+          static_cast<char>(size_bytes >> 8), static_cast<char>(size_bytes)};
+}
+inline std::string_view View(const MessagePrefix& prefix) { return {prefix.data(), prefix.size()}; }
+// The length in a prefix.
+constexpr std::uint32_t SizeIn(std::string_view prefix) {
+  std::uint32_t size_bytes = 0;
+  for (const char byte : prefix.substr(1, kMessagePrefixBytes - 1))
+    size_bytes = size_bytes << 8 | static_cast<unsigned char>(byte);
+  return size_bytes;
+}
 
 // The subtype ("proto", or empty) of "application/grpc", "application/grpc+proto",
 // "application/grpc;..."; nothing if it is not a gRPC content type.

@@ -31,15 +31,13 @@ Result<std::size_t> MessageReader::Feed(std::string_view bytes) {
 }
 
 Result<void> MessageReader::BeginBody() {
-  const auto byte = [&](std::size_t i) {
-    return static_cast<std::uint32_t>(static_cast<unsigned char>(prefix_[i]));
-  };
-  length_bytes_ = byte(1) << 24 | byte(2) << 16 | byte(3) << 8 | byte(4);
+  const auto flags = static_cast<unsigned char>(prefix_.front());
+  length_bytes_ = SizeIn(View(prefix_));
   body_bytes_ = 0;
   if (length_bytes_ > max_message_bytes_)
     return Fail(MessageSizeError(length_bytes_, max_message_bytes_));
-  if (byte(0) > 1) return Fail(PayloadFormatError(byte(0)));
-  compressed_ = byte(0) == 1;
+  if (flags > 1) return Fail(PayloadFormatError(flags));
+  compressed_ = flags == 1;
   if (compressed_ && encoding_ == Encoding::kIdentity) return Fail(CompressedFlagError());
   if (length_bytes_ > 0 && length_bytes_ <= kBlockBytes)
     block_ = SharedBytes::Allocate(length_bytes_, &block_data_);

@@ -44,7 +44,7 @@ class MessageReader {
   Encoding encoding_ = Encoding::kIdentity;
   bool compressed_ = false;
   bool complete_ = false;
-  std::array<char, kMessagePrefixBytes> prefix_{};
+  MessagePrefix prefix_{};
   std::uint8_t prefix_bytes_ = 0;
   std::uint32_t length_bytes_ = 0;
   std::uint32_t body_bytes_ = 0;

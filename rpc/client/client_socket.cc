@@ -3,8 +3,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -14,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <system_error>
 
 #include "base/freed_by.h"
 
@@ -28,9 +25,7 @@ std::unexpected<Error> Broken(std::string text) {
   return Fail(Code::kUnavailable, std::move(text));
 }
 
-std::unexpected<Error> BrokenBy(int error) {
-  return Broken(std::generic_category().message(error));
-}
+std::unexpected<Error> BrokenBy(int error) { return Broken(ErrnoText(error)); }
 
 FileDescriptor NewSocket(int family) {
   return FileDescriptor(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -69,28 +64,24 @@ Result<void> ClientSocket::Connect(const void* address, unsigned address_bytes,
   return {};
 }
 
-Result<void> ClientSocket::WaitForTls(int outcome, const WaitLimit& limit) {
-  const int reason = SSL_get_error(ssl_.get(), outcome);
-  const bool is_waiting = reason == SSL_ERROR_WANT_READ || reason == SSL_ERROR_WANT_WRITE;
-  if (!is_waiting) {
-    const std::string text = TlsErrorText(ssl_.get());
-    return Broken(text.empty() ? std::string(kEnded) : text);
-  }
-  if (!Wait(reason == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, limit))
-    return Fail(Code::kDeadlineExceeded, std::string(kNoTime));
-  return {};
-}
-
 Result<void> ClientSocket::StartTls(SslPtr ssl, const WaitLimit& limit) {
   if (ssl == nullptr) return Broken("tls: no connection could be prepared");
-  ssl_ = std::move(ssl);
-  SSL_set_fd(ssl_.get(), fd_.get());
+  tls_ = std::make_unique<TlsStream>(std::move(ssl));
+  received_.resize(TlsStream::kRecordBytes);
+  const auto fail = [](const std::string& why) {
+    return Broken("authentication handshake failed: " + why);
+  };
   while (true) {
-    ERR_clear_error();
-    const int done = SSL_connect(ssl_.get());
-    if (done == 1) return {};
-    if (const auto waited = WaitForTls(done, limit); !waited.has_value())
-      return Broken("authentication handshake failed: " + waited.error().message);
+    std::string out;
+    const auto progress = tls_->Handshake(&arrived_, &out);
+    const auto sent = WriteBytes(out, limit);
+    if (progress == TlsStream::Progress::kFailed) return fail(tls_->error());
+    if (!sent.has_value()) return fail(sent.error().message);
+    if (progress == TlsStream::Progress::kDone) return {};
+    const auto count = ReadBytes(received_, limit);
+    if (!count.has_value()) return fail(count.error().message);
+    if (*count == 0) return fail(std::string(kNoTime));
+    arrived_ = {received_.data(), *count};
   }
 }
 
@@ -133,44 +124,46 @@ Result<ClientSocket> ClientSocket::DialHost(const DialTarget& target, const Wait
   return std::unexpected(last.error());
 }
 
-Result<std::size_t> ClientSocket::Read(std::span<char> buffer, const WaitLimit& limit) {
+Result<std::size_t> ClientSocket::ReadBytes(std::span<char> buffer, const WaitLimit& limit) {
   while (true) {
-    if (ssl_ == nullptr) {
-      const std::ptrdiff_t count = ReceiveBytes(fd_.get(), buffer);
-      if (count > 0) return static_cast<std::size_t>(count);
-      if (count != Socket::kWouldBlock) return Broken(std::string(kEnded));
-      if (!Wait(POLLIN, limit)) return 0;
-      continue;
-    }
-    ERR_clear_error();
-    const int count = SSL_read(ssl_.get(), buffer.data(), static_cast<int>(buffer.size()));
+    const std::ptrdiff_t count = ReceiveBytes(fd_.get(), buffer);
     if (count > 0) return static_cast<std::size_t>(count);
-    if (const auto waited = WaitForTls(count, limit); !waited.has_value()) {
-      if (waited.error().code == Code::kDeadlineExceeded) return 0;
-      return std::unexpected(waited.error());
-    }
+    if (count != Socket::kWouldBlock) return Broken(std::string(kEnded));
+    if (!Wait(POLLIN, limit)) return 0;
+  }
+}
+
+Result<void> ClientSocket::WriteBytes(std::string_view bytes, const WaitLimit& limit) {
+  while (!bytes.empty()) {
+    const std::ptrdiff_t sent = SendBytes(fd_.get(), bytes);
+    if (sent < 0) return Broken(std::string(kEnded));
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
+    if (sent == 0 && !Wait(POLLOUT, limit)) return Broken(std::string(kNoTime));
+  }
+  return {};
+}
+
+Result<std::size_t> ClientSocket::Read(std::span<char> buffer, const WaitLimit& limit) {
+  if (tls_ == nullptr) return ReadBytes(buffer, limit);
+  while (true) {
+    std::string answer;  // to a key update, or an alert
+    const std::size_t opened = tls_->Open(&arrived_, buffer, &answer);
+    const auto sent = WriteBytes(answer, limit);
+    if (opened > 0) return opened;
+    if (tls_->broken()) return Broken(tls_->error());
+    if (tls_->ended()) return Broken(std::string(kEnded));
+    if (!sent.has_value()) return std::unexpected(sent.error());
+    KV_TRY(const std::size_t count, ReadBytes(received_, limit));
+    if (count == 0) return 0;
+    arrived_ = {received_.data(), count};
   }
 }
 
 Result<void> ClientSocket::Write(std::string_view bytes, const WaitLimit& limit) {
-  while (!bytes.empty()) {
-    if (ssl_ == nullptr) {
-      const std::ptrdiff_t sent = SendBytes(fd_.get(), bytes);
-      if (sent < 0) return Broken(std::string(kEnded));
-      bytes.remove_prefix(static_cast<std::size_t>(sent));
-      if (sent == 0 && !Wait(POLLOUT, limit)) return Broken(std::string(kNoTime));
-      continue;
-    }
-    ERR_clear_error();
-    const int size = static_cast<int>(std::min<std::size_t>(bytes.size(), INT_MAX));
-    const int sent = SSL_write(ssl_.get(), bytes.data(), size);
-    if (sent > 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(sent));
-    } else if (const auto waited = WaitForTls(sent, limit); !waited.has_value()) {
-      return Broken(waited.error().message);
-    }
-  }
-  return {};
+  if (tls_ == nullptr) return WriteBytes(bytes, limit);
+  std::string sealed;
+  if (!tls_->Seal(bytes, &sealed)) return Broken(tls_->error());
+  return WriteBytes(sealed, limit);
 }
 
 }  // namespace kvorum::rpc

@@ -2,8 +2,7 @@
 // rare calls that this process makes as a client.
 //
 // Used by one thread. Every wait ends at its limit, except a name's look-up, which ends when the
-// resolver says so. Errors: kUnavailable with the reason; the connection is of no more use then. A
-// process that uses it ignores SIGPIPE.
+// resolver says so. Errors: kUnavailable with the reason; the connection is of no more use then.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +10,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "rpc/io/dial_target.h"
 #include "rpc/io/wait_limit.h"
 #include "rpc/tls/socket.h"
 #include "rpc/tls/tls_context.h"
+#include "rpc/tls/tls_stream.h"
 
 namespace kvorum::rpc {
 
@@ -31,7 +32,8 @@ class ClientSocket {
   // Writes all of them, or fails.
   Result<void> Write(std::string_view bytes, const WaitLimit& limit);
 
-  bool is_tls() const { return ssl_ != nullptr; }
+  // Null: plain text.
+  const ssl_st* ssl() const { return tls_ == nullptr ? nullptr : tls_->ssl(); }
   int fd() const { return fd_.get(); }
 
  private:
@@ -40,13 +42,16 @@ class ClientSocket {
   static Result<ClientSocket> DialHost(const DialTarget& target, const WaitLimit& limit);
   Result<void> Connect(const void* address, unsigned address_bytes, const WaitLimit& limit);
   Result<void> StartTls(SslPtr ssl, const WaitLimit& limit);
-  // Waits for what the last call of OpenSSL, which returned `outcome`, lacks.
-  Result<void> WaitForTls(int outcome, const WaitLimit& limit);
+  // Those of the socket itself.
+  Result<std::size_t> ReadBytes(std::span<char> buffer, const WaitLimit& limit);
+  Result<void> WriteBytes(std::string_view bytes, const WaitLimit& limit);
   // False at the limit.
   bool Wait(short events, const WaitLimit& limit) const;
 
   FileDescriptor fd_;
-  SslPtr ssl_;  // null: plain text
+  std::unique_ptr<TlsStream> tls_;  // null: plain text
+  std::vector<char> received_;
+  std::string_view arrived_;  // of them, and not decrypted yet
 };
 
 }  // namespace kvorum::rpc

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <deque>
 #include <optional>
 #include <vector>
 
 #include "base/shared_bytes.h"
+#include "base/text/parse_number.h"
+#include "base/text/percent.h"
 #include "rpc/call/grpc_protocol.h"
 #include "rpc/call/message_reader.h"
 
@@ -27,35 +28,7 @@ nghttp2_nv Header(std::string_view name, std::string_view value) {
 }
 
 std::string Framed(std::string_view message) {
-  std::string framed(1, '\0');
-  for (const int shift : {24, 16, 8, 0})
-    framed.push_back(static_cast<char>(message.size() >> static_cast<unsigned>(shift)));
-  framed += message;
-  return framed;
-}
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
-
-// The text of a grpc-message; a malformed escape stays as it is.
-std::string PercentDecode(std::string_view text) {
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool may_be_escape = text[i] == '%' && i + 2 < text.size();
-    const int high = may_be_escape ? HexDigit(text[i + 1]) : -1;
-    const int low = may_be_escape ? HexDigit(text[i + 2]) : -1;
-    if (high < 0 || low < 0) {
-      decoded.push_back(text[i]);
-      continue;
-    }
-    decoded.push_back(static_cast<char>(high * 16 + low));
-    i += 2;
-  }
-  return decoded;
+  return std::string(View(PrefixOf(message.size()))).append(message);
 }
 
 }  // namespace
@@ -77,9 +50,8 @@ struct GrpcConnection::Exchange {
 
   Result<void> Outcome() const {
     if (fault.has_value()) return std::unexpected(*fault);
-    int code = -1;
-    const auto [end, error] = std::from_chars(status.data(), status.data() + status.size(), code);
-    if (error != std::errc() || end != status.data() + status.size() || code < 0 || code > 16) {
+    const int code = ParseNumber<int>(status).value_or(-1);
+    if (code < 0 || code > 16) {
       const std::string http = http_status.empty() ? "no answer" : "HTTP status " + http_status;
       return Fail(Code::kUnavailable, "the call ended without a gRPC status: " + http);
     }
@@ -153,7 +125,7 @@ struct GrpcConnection::Callbacks {
 GrpcConnection::GrpcConnection(ClientSocket socket, std::string authority, const Options& options)
     : socket_(std::move(socket)),
       authority_(std::move(authority)),
-      is_tls_(socket_.is_tls()),
+      is_tls_(socket_.ssl() != nullptr),
       options_(options),
       heard_(SystemClock().Now()) {
   nghttp2_session_callbacks* callbacks = nullptr;

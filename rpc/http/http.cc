@@ -1,10 +1,10 @@
 #include "rpc/http/http.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 
 #include "base/check.h"
+#include "base/text/percent.h"
 
 namespace kvorum::rpc {
 namespace {
@@ -39,26 +39,8 @@ std::string CleanPath(std::string_view path) {
   return cleaned;
 }
 
-std::optional<char> HexPair(std::string_view digits) {
-  unsigned value = 0;
-  if (digits.size() != 2) return std::nullopt;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + 2, value, 16);
-  if (error != std::errc{} || end != digits.data() + 2) return std::nullopt;
-  return static_cast<char>(value);
-}
-
-// Decodes escapes, except those of slashes, which must not become separators.
-std::string DecodeSegments(std::string_view path) {
-  std::string decoded;
-  decoded.reserve(path.size());
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    const auto escaped = path[i] == '%' ? HexPair(path.substr(i + 1, 2)) : std::nullopt;
-    const bool stays = !escaped.has_value() || *escaped == '/';
-    decoded += stays ? path[i] : *escaped;
-    if (!stays) i += 2;
-  }
-  return decoded;
-}
+// Escapes of slashes stay: they must not become separators.
+std::string DecodeSegments(std::string_view path) { return PercentDecode(path, "/"); }
 
 std::string EscapeHtml(std::string_view text) {
   std::string escaped;

@@ -1,9 +1,9 @@
 #include "rpc/http/http2_rules.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/letter_case.h"
+#include "base/text/parse_number.h"
 
 namespace kvorum::rpc {
 namespace {
@@ -26,10 +26,7 @@ bool IsScheme(std::string_view value) {
 }
 
 std::optional<std::uint64_t> ParseContentLength(std::string_view value) {
-  std::uint64_t length = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), length);
-  if (error != std::errc{} || end != value.data() + value.size()) return std::nullopt;
-  return length;
+  return ParseNumber<std::uint64_t>(value);
 }
 
 bool IsSameHost(std::string_view host, std::string_view authority, bool is_https) {

@@ -9,6 +9,7 @@
 
 #include "base/base64.h"
 #include "base/letter_case.h"
+#include "base/words.h"
 #include "rpc/http/http1_parser.h"
 #include "rpc/http/http_error.h"
 
@@ -19,13 +20,6 @@ namespace {
 constexpr std::string_view kKeySuffix = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 constexpr std::string_view kVersion = "13";
 constexpr std::size_t kKeyBytes = 16;
-
-std::string_view Trim(std::string_view text) {
-  constexpr std::string_view kSpace = " \t";
-  const std::size_t begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
-}
 
 // True if one of the headers' lists has the token. No list goes on after an empty one.
 bool HasToken(const HttpRequest& request, std::string_view name, std::string_view token) {

@@ -4,18 +4,9 @@
 #include <vector>
 
 #include "base/log/logging.h"
+#include "base/words.h"
 
 namespace kvorum::rpc {
-namespace {
-
-std::string Joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
-  return text;
-}
-
-}  // namespace
-
 void RejectionLog::Add(TimePoint now, TlsFailure kind, std::string_view peer, const ssl_st* ssl,
                        std::string_view why) {
   const LogLevel level = kind == TlsFailure::kGone ? LogLevel::kDebug : LogLevel::kWarn;
@@ -31,8 +22,8 @@ void RejectionLog::Add(TimePoint now, TlsFailure kind, std::string_view peer, co
     return;
   }
   KV_LOG(level, "rejected connection on client endpoint", {"remote-addr", peer},
-         {"server-name", server_name}, {"ip-addresses", Joined(shown->ip_addresses)},
-         {"dns-names", Joined(shown->dns_names)}, {"error", why});
+         {"server-name", server_name}, {"ip-addresses", Join(shown->ip_addresses, ",")},
+         {"dns-names", Join(shown->dns_names, ",")}, {"error", why});
 }
 
 }  // namespace kvorum::rpc

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/file_descriptor.h"
 #include "base/freed_by.h"
 
 namespace kvorum::rpc {
@@ -99,7 +100,7 @@ Result<Binding> Resolve(const std::string& host, std::uint16_t port, bool dual_s
 Error ListenError(std::string_view network, const std::string& address, const char* what,
                   int number) {
   return {Code::kUnavailable,
-          fmt::format("listen {} {}: {}: {}", network, address, what, ErrnoText(number))};
+          fmt::format("listen {} {}: {}: {}", network, address, what, GoErrnoText(number))};
 }
 
 // A client over HTTP/1.1 may wait for a watch's next line for days: the kernel finds out whether it
@@ -136,21 +137,11 @@ Result<FileDescriptor> BindTcp(const std::string& host, std::uint16_t port, bool
 
 }  // namespace
 
-std::string ErrnoText(int number) {
-  std::string text = std::generic_category().message(number);
-  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] + 32);
-  return text;
-}
-
 std::string LocalAddress(int fd) {
   sockaddr_un path{};
   socklen_t length = sizeof(path) - 1;  // a path is not always terminated
   getsockname(fd, reinterpret_cast<sockaddr*>(&path), &length);
   return path.sun_family == AF_UNIX ? path.sun_path : BoundAddress(fd);
-}
-
-void FileDescriptor::Close() {
-  if (fd_ >= 0) close(std::exchange(fd_, -1));
 }
 
 std::ptrdiff_t ReceiveBytes(int fd, std::span<char> buffer) {

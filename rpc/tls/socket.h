@@ -15,28 +15,11 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file_descriptor.h"
 #include "rpc/tls/listen_options.h"
 #include "rpc/tls/tls_link.h"
 
 namespace kvorum::rpc {
-
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~FileDescriptor() { Close(); }
-  int get() const { return fd_; }
-  int Release() { return std::exchange(fd_, -1); }
-  void Close();
-
- private:
-  int fd_ = -1;
-};
 
 // One accepted connection. TLS support costs plain text one test of a pointer.
 class Socket {
@@ -92,8 +75,6 @@ class Socket {
 // The system calls, for callers that only have a descriptor. Like Read and Write of Socket.
 std::ptrdiff_t ReceiveBytes(int fd, std::span<char> buffer);
 std::ptrdiff_t SendBytes(int fd, std::string_view bytes);
-// Go's text for an errno value: strerror's with a lower-case first letter.
-std::string ErrnoText(int number);
 // The socket's own address: "127.0.0.1:2379", "[::1]:2379", a unix socket's path.
 std::string LocalAddress(int fd);
 

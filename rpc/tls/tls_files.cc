@@ -30,14 +30,14 @@ constexpr std::int64_t kSettledNs = 2'000'000'000;
 Result<std::string> ReadWhole(const std::string& path) {
   const FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.get() < 0)
-    return Fail(Code::kInvalidArgument, fmt::format("open {}: {}", path, ErrnoText(errno)));
+    return Fail(Code::kInvalidArgument, fmt::format("open {}: {}", path, GoErrnoText(errno)));
   std::string bytes;
   std::array<char, 16 * 1024> buffer;
   while (true) {
     const ssize_t count = read(fd.get(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0)
-      return Fail(Code::kInvalidArgument, fmt::format("read {}: {}", path, ErrnoText(errno)));
+      return Fail(Code::kInvalidArgument, fmt::format("read {}: {}", path, GoErrnoText(errno)));
     if (count == 0) break;
     bytes.append(buffer.data(), static_cast<std::size_t>(count));
     if (static_cast<std::int64_t>(bytes.size()) > kMaxFileBytes)

@@ -48,19 +48,27 @@ TlsStream::Progress TlsLink::Handshake(int fd, std::string_view received, std::s
   }
   TlsStream::Progress progress = stream_.Handshake(&received, &buffers_.sealed);
   if (progress == kDone && !received.empty()) {
-    const std::ptrdiff_t opened = stream_.Open(received, plain, &buffers_.sealed);
+    const std::ptrdiff_t opened = OpenAll(received, plain);
     if (opened < 0) progress = kFailed;
     *plain_size = opened < 0 ? 0 : static_cast<std::size_t>(opened);
   }
   return SendSealed(fd) ? progress : kFailed;
 }
 
+std::ptrdiff_t TlsLink::OpenAll(std::string_view received, std::span<char> plain) {
+  const std::size_t opened = stream_.Open(&received, plain, &buffers_.sealed);
+  if (stream_.broken()) return -1;
+  // The sizes do not allow it to be full with input left.
+  if (opened == plain.size() && (!received.empty() || stream_.has_pending())) return -1;
+  return static_cast<std::ptrdiff_t>(opened);
+}
+
 std::ptrdiff_t TlsLink::Read(int fd, std::span<char> buffer) {
   if (stream_.ended()) return 0;
   const std::ptrdiff_t count = ReceiveBytes(fd, buffers_.received);
   if (count <= 0) return count;
-  const std::ptrdiff_t opened = stream_.Open(
-      {buffers_.received.data(), static_cast<std::size_t>(count)}, buffer, &buffers_.sealed);
+  const std::ptrdiff_t opened =
+      OpenAll({buffers_.received.data(), static_cast<std::size_t>(count)}, buffer);
   // An answer to the other end's key update, or an alert.
   if (!buffers_.sealed.empty() && !SendSealed(fd)) return -1;
   if (unsent_.size() > kMaxUnsentBytes) return -1;

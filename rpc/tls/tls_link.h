@@ -51,6 +51,8 @@ class TlsLink {
   const std::string& error() const { return stream_.error(); }
 
  private:
+  // Decrypts all of the bytes; -1 if the connection is broken.
+  std::ptrdiff_t OpenAll(std::string_view received, std::span<char> plain);
   // Sends the sealed bytes, after unsent ones; false if the connection is broken.
   bool SendSealed(int fd);
 

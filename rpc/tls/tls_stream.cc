@@ -57,7 +57,13 @@ TlsStream::TlsStream(SslPtr ssl) : ssl_(std::move(ssl)) {
   SSL_set_bio(ssl_.get(), bio, bio);
 }
 
-void TlsStream::Fail() { error_ = TlsErrorText(ssl_.get()); }
+void TlsStream::Fail() {
+  broken_ = true;
+  error_ = TlsErrorText(ssl_.get());
+}
+
+bool TlsStream::has_pending() const { return SSL_pending(ssl_.get()) > 0; }
+bool TlsStream::handshake_done() const { return SSL_is_init_finished(ssl_.get()) == 1; }
 
 TlsStream::Progress TlsStream::Handshake(std::string_view* received, std::string* out) {
   input_ = *received;
@@ -71,8 +77,8 @@ TlsStream::Progress TlsStream::Handshake(std::string_view* received, std::string
   return Progress::kFailed;
 }
 
-std::ptrdiff_t TlsStream::Open(std::string_view received, std::span<char> plain, std::string* out) {
-  input_ = received;
+std::size_t TlsStream::Open(std::string_view* received, std::span<char> plain, std::string* out) {
+  input_ = *received;
   output_ = out;
   std::size_t opened = 0;
   ERR_clear_error();
@@ -80,24 +86,17 @@ std::ptrdiff_t TlsStream::Open(std::string_view received, std::span<char> plain,
     std::size_t count = 0;
     const int result =
         SSL_read_ex(ssl_.get(), plain.data() + opened, plain.size() - opened, &count);
-    if (result == 1) {
-      opened += count;
-      continue;
+    if (result != 1) {
+      const int reason = SSL_get_error(ssl_.get(), result);
+      ended_ = reason == SSL_ERROR_ZERO_RETURN;
+      if (!ended_ && reason != SSL_ERROR_WANT_READ) Fail();
+      break;
     }
-    switch (SSL_get_error(ssl_.get(), result)) {
-      case SSL_ERROR_WANT_READ:
-        return static_cast<std::ptrdiff_t>(opened);
-      case SSL_ERROR_ZERO_RETURN:
-        ended_ = true;
-        input_ = {};
-        return static_cast<std::ptrdiff_t>(opened);
-      default:
-        Fail();
-        return -1;
-    }
+    opened += count;
   }
-  // The sizes do not allow it to be full with input left.
-  return input_.empty() && SSL_pending(ssl_.get()) == 0 ? static_cast<std::ptrdiff_t>(opened) : -1;
+  *received = ended_ ? std::string_view() : input_;
+  input_ = {};
+  return opened;
 }
 
 bool TlsStream::Seal(std::string_view plain, std::string* out) {

@@ -1,10 +1,10 @@
 #include "server/gateway/gateway.h"
 
-#include <charconv>
 #include <memory>
 #include <string>
 
 #include "base/letter_case.h"
+#include "base/text/percent.h"
 #include "rpc/http/http_error.h"
 #include "rpc/http1/websocket_handshake.h"
 #include "server/call/access.h"
@@ -21,25 +21,9 @@ namespace {
 constexpr std::string_view kPrefix = "/v3/";
 constexpr std::string_view kOldPrefix = "/v3beta/";
 
-// The path without escapes; routes have none.
-std::string Unescape(std::string_view path) {
-  std::string plain;
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    unsigned char byte = 0;
-    const char* const digits = path.data() + i + 1;
-    if (path[i] == '%' && path.size() - i > 2 &&
-        std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2) {
-      plain += static_cast<char>(byte);
-      i += 2;
-    } else {
-      plain += path[i];
-    }
-  }
-  return plain;
-}
-
+// Routes have no escapes.
 std::string RoutePath(std::string_view escaped) {
-  std::string path = Unescape(escaped);
+  std::string path = PercentDecode(escaped);
   if (path.starts_with(kOldPrefix)) path.replace(0, kOldPrefix.size(), kPrefix);
   return path;
 }

@@ -6,9 +6,9 @@
 #include <iterator>
 #include <vector>
 
+#include "base/base64.h"
 #include "base/utf8.h"
 #include "proto/wire.h"
-#include "server/gateway/json_base64.h"
 
 namespace kvorum::server::gateway {
 namespace {
@@ -124,7 +124,7 @@ void AnswerWriter::One(const Value& value) {
       return Text(value.bytes);
     case ValueType::kBytes:
       out_ += '"';
-      AppendJsonBytes(out_, value.bytes);
+      AppendBase64(out_, value.bytes);
       out_ += '"';
       return;
     case ValueType::kMessage:

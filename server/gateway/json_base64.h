@@ -11,9 +11,6 @@ namespace kvorum::server::gateway {
 // is a multiple of four, not padded otherwise. Line ends are ignored, as are unused bits.
 std::optional<std::string> DecodeJsonBytes(std::string_view text);
 
-// Appends the standard alphabet, padded.
-void AppendJsonBytes(std::string& out, std::string_view bytes);
-
 // True if the last character is white space of Unicode.
 bool EndsWithSpace(std::string_view text);
 

@@ -1,9 +1,9 @@
 // Integers of JSON numbers (json_reader.h), which may have a fraction and an exponent.
 #include <algorithm>
-#include <charconv>
 #include <string>
 
 #include "base/letter_case.h"
+#include "base/text/parse_number.h"
 #include "server/gateway/json_reader.h"
 
 namespace kvorum::server::gateway {
@@ -59,10 +59,7 @@ std::optional<Parts> TakeNumber(std::string_view& text) {
 std::optional<int> ExponentOf(std::string_view text) {
   if (text.empty()) return 0;
   if (text.starts_with('+')) text.remove_prefix(1);
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return ParseNumber<int>(text);
 }
 
 // The digits of the integer, with its sign.
@@ -91,11 +88,7 @@ template <class Integer>
 std::optional<Integer> Parse(std::string_view number) {
   const auto digits = Normalized(number);
   if (!digits) return std::nullopt;
-  Integer value = 0;
-  const char* const last = digits->data() + digits->size();
-  const auto [end, error] = std::from_chars(digits->data(), last, value);
-  if (error != std::errc{} || end != last) return std::nullopt;
-  return value;
+  return ParseNumber<Integer>(*digits);
 }
 
 }  // namespace

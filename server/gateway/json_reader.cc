@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/text/go_quote.h"
+#include "base/text/parse_number.h"
 #include "base/utf8.h"
 #include "server/gateway/json_values.h"
 
@@ -15,11 +15,7 @@ namespace {
 constexpr std::size_t kEscapeBytes = 6;  // of \u0000
 
 std::optional<char32_t> HexDigits(std::string_view digits) {
-  unsigned value = 0;
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
-  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-  return value;
+  return ParseNumber<unsigned>(digits, 16);
 }
 
 std::size_t CountCharacters(std::string_view text) {

@@ -119,9 +119,7 @@ void StreamCall::SendMessages(const ByteChain& bytes, bool is_framed) {
   do {
     std::size_t size = left.size();
     if (is_framed) {
-      size = 0;
-      for (std::size_t i = 1; i < rpc::kMessagePrefixBytes; ++i)
-        size = size << 8 | static_cast<unsigned char>(left[i]);
+      size = rpc::SizeIn(left);
       left.remove_prefix(rpc::kMessagePrefixBytes);
     }
     lines += JsonResultLine(*route().response, left.substr(0, size));

@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "base/majority.h"
+
 namespace kvorum::server {
 namespace {
 
@@ -40,7 +42,7 @@ Comparison Compare(const std::vector<MemberHistory>& members, std::size_t cluste
   comparison.verdict = Comparison::Verdict::kNoMajority;
   const auto most =
       std::ranges::max_element(by_sum, {}, [](const auto& of) { return of.second.size(); });
-  if (most->second.size() < cluster_size / 2 + 1) return comparison;
+  if (most->second.size() < Majority(cluster_size)) return comparison;
   comparison.verdict = Comparison::Verdict::kMinority;
   for (const auto& [sum, ids] : by_sum) {
     if (sum != most->first)

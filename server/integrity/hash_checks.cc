@@ -8,6 +8,7 @@
 #include "api/member_id.h"
 #include "base/api_errors.h"
 #include "base/log/logging.h"
+#include "base/majority.h"
 #include "base/text/duration_text.h"
 
 namespace kvorum::server {
@@ -183,7 +184,7 @@ bool HashChecks::CompareCompaction(const mvcc::KvHash& own,
     checked_revision_ = std::max(checked_revision_, own.revision);
     return true;
   }
-  const std::size_t quorum = (peers.size() + 1) / 2 + 1;
+  const std::size_t quorum = Majority(peers.size() + 1);
   const auto most = std::ranges::max_element(members_by_hash, {},
                                              [](const auto& of) { return of.second.size(); });
   const bool has_quorum = most->second.size() >= quorum;

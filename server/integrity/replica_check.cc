@@ -6,6 +6,7 @@
 
 #include "api/member_id.h"
 #include "base/log/logging.h"
+#include "base/majority.h"
 #include "mvcc/store/store.h"
 #include "server/replica/drive/replica.h"
 #include "server/state/alarms.h"
@@ -231,7 +232,7 @@ void ReplicaCheck::HandOver(const MembershipView& members, const std::vector<Mem
 bool ReplicaCheck::MajorityServesBeside(const std::vector<MemberHistory>& others,
                                         std::size_t size) const {
   const auto serving = std::ranges::count_if(others, &MemberHistory::serves);
-  return static_cast<std::size_t>(serving) >= size / 2 + 1;
+  return static_cast<std::size_t>(serving) >= Majority(size);
 }
 
 void ReplicaCheck::Judge(const Comparison& comparison, const std::vector<MemberHistory>& all) {

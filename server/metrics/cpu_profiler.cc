@@ -8,12 +8,13 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <filesystem>
 #include <string>
 #include <thread>
 #include <utility>
+
+#include "base/text/parse_number.h"
 
 namespace kvorum::server {
 namespace {
@@ -45,10 +46,8 @@ std::vector<pid_t> Threads() {
   std::vector<pid_t> threads;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", ignored)) {
-    const std::string name = entry.path().filename().string();
-    pid_t thread = 0;
-    if (std::from_chars(name.data(), name.data() + name.size(), thread).ec == std::errc{})
-      threads.push_back(thread);
+    if (const auto thread = ParseNumber<pid_t>(entry.path().filename().string()))
+      threads.push_back(*thread);
   }
   return threads;
 }

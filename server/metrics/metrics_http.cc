@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "api/member_id.h"
+#include "base/text/gzip.h"
 #include "server/call/service_context.h"
-#include "server/metrics/gzip.h"
 #include "server/replica/drive/replica.h"
 #include "server/services/maintenance/http_handlers.h"
 
@@ -57,7 +57,8 @@ void MetricsHttp::Serve(const rpc::HttpRequest& request, rpc::HttpReply reply) {
   }
   executor_.Post([this, gzip = AcceptsGzip(request), reply = std::move(reply)]() mutable {
     std::string text = registry_.Scrape();
-    rpc::HttpResponse response = rpc::HttpResponse::Text(200, gzip ? Gzip(text) : std::move(text));
+    rpc::HttpResponse response =
+        rpc::HttpResponse::Text(200, gzip ? GzipWriter().Finish(text) : std::move(text));
     response.content_type = kContentType;
     if (gzip) response.headers.push_back({"Content-Encoding", "gzip"});
     served_.Add();

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/text/gzip.h"
 #include "proto/wire.h"
-#include "server/metrics/gzip.h"
 #include "server/metrics/symbols.h"
 
 namespace kvorum::server {
@@ -129,7 +129,7 @@ class Encoder {
 }  // namespace
 
 std::string EncodePprof(const CpuProfile& profile, const ProfileTimes& times) {
-  return Gzip(Encoder().Encode(profile, times));
+  return GzipWriter().Finish(Encoder().Encode(profile, times));
 }
 
 }  // namespace kvorum::server

@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <utility>
 
+#include "base/text/parse_number.h"
 #include "base/words.h"
 #include "rpc/http/http_error.h"
 #include "server/metrics/cpu_profiler.h"
@@ -91,8 +91,7 @@ std::string ThreadLine(const std::string& id) {
   constexpr std::size_t kUserTicks = 11;
   if (fields.size() <= kUserTicks + 1) return {};
   const auto seconds = [&fields](std::size_t field) {
-    std::uint64_t ticks = 0;
-    std::from_chars(fields[field].data(), fields[field].data() + fields[field].size(), ticks);
+    const std::uint64_t ticks = ParseNumber<std::uint64_t>(fields[field]).value_or(0);
     const std::uint64_t ms = ticks * 1000 / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
     return std::to_string(ms / 1000) + "." + std::to_string(ms % 1000 / 100);
   };
@@ -117,9 +116,8 @@ std::string SymbolText(const rpc::HttpRequest& request) {
     const auto [word, rest] = Cut(asked, '+');
     std::string_view digits = word;
     if (digits.starts_with("0x")) digits.remove_prefix(2);
-    std::uintptr_t address = 0;
-    std::from_chars(digits.data(), digits.data() + digits.size(), address, 16);
-    if (const std::string name = address == 0 ? "" : symbols.NameAt(address); !name.empty())
+    const auto address = ParseNumber<std::uintptr_t>(digits, 16);
+    if (const std::string name = address ? symbols.NameAt(*address) : ""; !name.empty())
       text.append(word).append(" ").append(name).append("\n");
     asked = rest.value_or("");
   }
@@ -131,7 +129,7 @@ std::chrono::seconds TimeOf(const rpc::HttpRequest& request) {
   for (const std::string_view pair : Split(request.Query(), '&')) {
     const auto [name, value] = Cut(pair, '=');
     if (name != "seconds" || !value.has_value()) continue;
-    std::from_chars(value->data(), value->data() + value->size(), seconds);
+    seconds = ParseNumber<std::int64_t>(*value).value_or(0);
     break;
   }
   return seconds <= 0 ? kDefaultTime : std::chrono::seconds(seconds);

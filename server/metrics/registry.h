@@ -16,7 +16,7 @@
 
 #include "base/check.h"
 #include "base/metric.h"
-#include "server/metrics/exposition.h"
+#include "base/text/metric_text.h"
 
 namespace kvorum::server {
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string>
 #include <utility>
 
+#include "base/text/parse_number.h"
 #include "proto/wire.h"
 #include "rpc/call/service.h"
 #include "rpc/io/local_address.h"
@@ -29,17 +29,17 @@ bool IsServersFault(Code code) {
 void AddServerAddress(std::vector<Attribute>& attributes, std::string_view address) {
   if (address.empty()) return;
   const std::size_t colon = address.rfind(':');
-  std::int64_t port = 0;
-  if (colon == std::string_view::npos ||
-      std::from_chars(address.data() + colon + 1, address.data() + address.size(), port).ec !=
-          std::errc()) {
+  const auto port = colon == std::string_view::npos
+                        ? std::nullopt
+                        : ParseNumber<std::int64_t>(address.substr(colon + 1));
+  if (!port.has_value()) {
     attributes.push_back({"server.address", std::string(address)});
     return;
   }
   std::string_view host = address.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   attributes.push_back({"server.address", std::string(host)});
-  attributes.push_back({"server.port", port});
+  attributes.push_back({"server.port", *port});
 }
 
 // From the beginning of a WatchResponse.

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <optional>
+
+#include "base/text/parse_number.h"
+#include "base/text/percent.h"
+#include "base/words.h"
 
 namespace kvorum::server::tracing {
 namespace {
@@ -15,37 +18,19 @@ constexpr Duration kBatchExportTime = std::chrono::seconds(30);
 constexpr Duration kShortest = std::chrono::milliseconds(1);
 constexpr std::int64_t kMostMillis = std::int64_t{24} * 3600 * 1000;
 
-std::string_view Trim(std::string_view text) {
-  constexpr std::string_view kSpaces = " \t\n\v\f\r";
-  const std::size_t begin = text.find_first_not_of(kSpaces);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
-}
-
 std::optional<std::int64_t> Number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
-  std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc() || rest != end) return std::nullopt;
-  return value;
+  return ParseNumber<std::int64_t>(text);
 }
 
 // Escapes of URLs; nullopt if one is malformed.
 std::optional<std::string> Unescape(std::string_view text) {
   std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      plain.push_back(text[i]);
-      continue;
-    }
-    unsigned char byte = 0;
-    const std::string_view digits = text.substr(i + 1, 2);
-    const char* const end = digits.data() + digits.size();
-    if (digits.size() != 2 || std::from_chars(digits.data(), end, byte, 16).ptr != end)
-      return std::nullopt;
-    plain.push_back(static_cast<char>(byte));
-    i += 2;
+  while (!text.empty()) {
+    const auto escaped = PercentEscapeAt(text);
+    if (!escaped && text.front() == '%') return std::nullopt;
+    plain += escaped.value_or(text.front());
+    text.remove_prefix(escaped ? kPercentEscapeBytes : 1);
   }
   return plain;
 }

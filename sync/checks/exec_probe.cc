@@ -12,13 +12,13 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/secret_variable.h"
 
 extern char** environ;
@@ -91,7 +91,7 @@ class Child {
 };
 
 std::string WhyNotRun(const std::string& program, int error) {
-  return program + " could not be run: " + std::strerror(error);
+  return program + " could not be run: " + ErrnoText(error);
 }
 
 Health HealthOfCode(int code) {

@@ -12,7 +12,6 @@
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -20,6 +19,8 @@
 #include <optional>
 #include <string>
 #include <utility>
+
+#include "base/text/parse_number.h"
 
 namespace kvorum::sync {
 namespace {
@@ -49,11 +50,9 @@ Address ParseAddress(const std::string& text, const std::string& default_port) {
 std::optional<tcp::endpoint> EndpointOf(const Address& address) {
   error_code is_name;
   const auto host = asio::ip::make_address(address.host, is_name);
-  std::uint16_t port = 0;
-  const char* const end = address.port.data() + address.port.size();
-  const auto [stop, failed] = std::from_chars(address.port.data(), end, port);
-  if (is_name || failed != std::errc() || stop != end) return std::nullopt;
-  return tcp::endpoint(host, port);
+  const auto port = ParseNumber<std::uint16_t>(address.port);
+  if (is_name || !port) return std::nullopt;
+  return tcp::endpoint(host, *port);
 }
 
 // A connection within the check's time-out; `on_connected` goes on from there.

@@ -1,15 +1,16 @@
 #include "sync/kernel/metrics.h"
 
-#include <array>
-#include <charconv>
 #include <string_view>
+#include <utility>
+
+#include "base/text/metric_text.h"
 
 namespace kvorum::sync {
 namespace {
 
 struct Row {
   std::string_view name;
-  std::vector<std::string_view> labels;
+  std::vector<std::string> labels;
   std::string_view help;
 };
 
@@ -85,84 +86,24 @@ Row RowOf(HistogramName name) {
 // Bounds from 1 ms to 16 s.
 std::vector<double> GenerationBounds() { return DoublingBounds(0.001, 15); }
 
-void AppendEscaped(std::string& text, std::string_view value) {
-  for (const char c : value) {
-    if (c == '\n') {
-      text += "\\n";
-      continue;
-    }
-    if (c == '\\' || c == '"') text += '\\';
-    text += c;
-  }
-}
-
-void AppendNumber(std::string& text, double value) {
-  std::array<char, 32> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
-  text.append(digits.data(), end.ptr);
-}
-
-// {a="1",b="2"}, with the bound of a bucket if there is one.
-void AppendLabels(std::string& text, const Row& row, const Metrics::Labels& values,
-                  std::string_view bound = {}) {
-  if (row.labels.empty() && bound.empty()) return;
-  std::string_view before = "{";
-  for (std::size_t i = 0; i < row.labels.size(); ++i) {
-    text.append(before).append(row.labels[i]).append("=\"");
-    AppendEscaped(text, i < values.size() ? std::string_view(values[i]) : std::string_view());
-    text += '"';
-    before = ",";
-  }
-  if (!bound.empty()) text.append(before).append("le=\"").append(bound).append("\"");
-  text += '}';
-}
-
-void AppendCell(std::string& text, const Row& row, const Metrics::Labels& labels, double value) {
-  text.append(row.name);
-  AppendLabels(text, row, labels);
-  text += ' ';
-  AppendNumber(text, value);
-  text += '\n';
-}
-
-void AppendCell(std::string& text, const Row& row, const Metrics::Labels& labels,
-                const HistogramValues& values) {
-  std::uint64_t count = 0;
-  const auto line = [&](std::string_view suffix, std::string_view bound, double value) {
-    text.append(row.name).append(suffix);
-    AppendLabels(text, row, labels, bound);
-    text += ' ';
-    AppendNumber(text, value);
-    text += '\n';
-  };
-  for (std::size_t i = 0; i < values.counts.size(); ++i) {
-    count += values.counts[i];
-    std::string bound;
-    if (i < values.bounds.size()) AppendNumber(bound, values.bounds[i]);
-    line("_bucket", i < values.bounds.size() ? std::string_view(bound) : "+Inf",
-         static_cast<double>(count));
-  }
-  line("_sum", {}, values.sum);
-  line("_count", {}, static_cast<double>(count));
-}
-
 double ValueOf(const Counter& cell) { return static_cast<double>(cell.value()); }
 double ValueOf(const Gauge& cell) { return cell.value(); }
 HistogramValues ValueOf(const Histogram& cell) { return cell.values(); }
 
 template <class Family>
-void AppendFamily(std::string& text, const Family& family, std::string_view type) {
-  std::string_view before;
-  for (const auto& [key, weak] : family) {
-    const auto cell = weak.lock();
-    if (cell == nullptr) continue;
-    const Row row = RowOf(key.first);
-    if (row.name != before) {
-      text.append("# HELP ").append(row.name).append(" ").append(row.help).append("\n");
-      text.append("# TYPE ").append(row.name).append(" ").append(type).append("\n");
-      before = row.name;
+void AppendFamily(std::string& text, const Family& family, MetricType type) {
+  for (auto at = family.begin(); at != family.end();) {
+    const auto name = at->first.first;
+    const Row row = RowOf(name);
+    Samples samples(row.name, row.labels);
+    for (; at != family.end() && at->first.first == name; ++at) {
+      const auto cell = at->second.lock();
+      if (cell == nullptr) continue;
+      Metrics::Labels values = at->first.second;
+      values.resize(row.labels.size());
+      samples.Add(std::move(values), ValueOf(*cell));
     }
-    AppendCell(text, row, key.second, ValueOf(*cell));
+    samples.Write(type, row.help, text);
   }
 }
 
@@ -197,9 +138,9 @@ std::shared_ptr<Histogram> Metrics::Get(HistogramName name, const Labels& labels
 std::string Metrics::Text() const {
   std::string text;
   const std::lock_guard lock(mutex_);
-  AppendFamily(text, counters_, "counter");
-  AppendFamily(text, gauges_, "gauge");
-  AppendFamily(text, histograms_, "histogram");
+  AppendFamily(text, counters_, MetricType::kCounter);
+  AppendFamily(text, gauges_, MetricType::kGauge);
+  AppendFamily(text, histograms_, MetricType::kHistogram);
   return text;
 }
 

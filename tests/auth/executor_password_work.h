@@ -7,6 +7,7 @@
 
 #include "auth/password_work.h"
 #include "base/task.h"
+#include "tests/auth/password_hash.h"
 
 namespace kvorum::auth {
 

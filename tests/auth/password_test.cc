@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/api_errors.h"
+#include "tests/auth/password_hash.h"
 
 namespace kvorum::auth {
 namespace {

@@ -19,6 +19,7 @@
 
 #include "base/executor.h"
 #include "tests/auth/executor_password_work.h"
+#include "tests/auth/password_hash.h"
 #include "tests/eventually.h"
 
 namespace kvorum::auth {

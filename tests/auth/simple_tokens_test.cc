@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "auth/token_hash.h"
+#include "tests/manual_clock.h"
 
 namespace kvorum::auth {
 namespace {

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/manual_clock.h"
+
 namespace kvorum {
 namespace {
 

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace kvorum {
 namespace {
@@ -33,6 +35,13 @@ TEST(WordsTest, SplitKeepsEmptyParts) {
   EXPECT_THAT(Split("a,,b,", ','), ElementsAre("a", "", "b", ""));
   EXPECT_THAT(Split("a b", ','), ElementsAre("a b"));
   EXPECT_THAT(Split("", ','), ElementsAre(""));
+}
+
+TEST(WordsTest, JoinPutsTheSeparatorBetweenTheParts) {
+  using Parts = std::vector<std::string>;
+  EXPECT_EQ(Join(Parts{}, ","), "");
+  EXPECT_EQ(Join(Parts{"a"}, ", "), "a");
+  EXPECT_EQ(Join(Parts{"", "b", ""}, ", "), ", b, ");
 }
 
 }  // namespace

@@ -39,7 +39,11 @@ TEST(CallHeadersTest, AsManyHeadersAsFitARequestAreMetadata) {
   rpc::CallContext call;
   EXPECT_EQ(ReadHeaders(call, std::vector<rpc::HttpHeader>(4'000, {"authorization", ""})).code,
             Code::kOk);
-  EXPECT_EQ(call.MetadataValues("authorization").size(), 4'000);
+  int count = 0;
+  call.ForEachMetadata([&](std::string_view name, std::string_view) {
+    if (name == "authorization") ++count;
+  });
+  EXPECT_EQ(count, 4'000);
 }
 
 TEST(CallHeadersTest, ABinaryValueMustBeBase64) {

@@ -9,6 +9,7 @@
 
 #include "base/executor.h"
 #include "base/rng.h"
+#include "tests/manual_clock.h"
 #include "tests/mvcc/committer_fixture.h"
 
 namespace kvorum::mvcc {

@@ -13,6 +13,7 @@
 
 #include "mvcc/lmdb/committer.h"
 #include "tests/disk/memory_backend.h"
+#include "tests/manual_clock.h"
 #include "tests/mvcc/backend_worlds.h"
 
 namespace kvorum::mvcc {

@@ -134,14 +134,13 @@ inline std::optional<std::string> Difference(const IndexView& view, const KeyInd
   });
   if (!same || seen != expected.size()) return "Visit differs at its item " + std::to_string(seen);
   seen = 0;
-  view.VisitReverse(range, revision, [&](const IndexItem& item) {
+  for (auto cursor = view.Cursor(range, revision, IndexCursor::Direction::kDown);
+       same && cursor.valid(); cursor.Next()) {
     ++seen;
-    same = same && seen <= expected.size() && equal(item, expected[expected.size() - seen]);
-    return same;
-  });
-  if (!same || seen != expected.size()) {
-    return "VisitReverse differs at its item " + std::to_string(seen);
+    same = seen <= expected.size() && equal(cursor.item(), expected[expected.size() - seen]);
   }
+  if (!same || seen != expected.size())
+    return "the cursor downwards differs at its item " + std::to_string(seen);
   const std::int64_t count = view.Count(range, revision);
   if (count != static_cast<std::int64_t>(expected.size())) {
     return "Count says " + std::to_string(count) + ", there are " + std::to_string(expected.size());

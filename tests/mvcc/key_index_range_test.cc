@@ -18,6 +18,14 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Keys = std::vector<std::string>;
 
+Keys Downwards(const IndexView& view, KeyRange range, std::int64_t revision = 0) {
+  Keys keys;
+  for (auto cursor = view.Cursor(range, revision, IndexCursor::Direction::kDown); cursor.valid();
+       cursor.Next())
+    keys.emplace_back(cursor.item().key);
+  return keys;
+}
+
 class KeyIndexRange : public ::testing::Test {
  protected:
   void Put(std::string_view key) { index_.Put(key, {++revision_, 0}); }
@@ -76,10 +84,7 @@ TEST_F(KeyIndexRange, ThatEndsBeforeItBeginsIsEmpty) {
   PutNumbers(1000);
   EXPECT_THAT(Visit(Number(500), Number(400)), IsEmpty());
   EXPECT_THAT(Visit(Number(500), Number(500)), IsEmpty());
-  index_.working().VisitReverse(KeyRange(Number(500), Number(400)), 0, [](const IndexItem&) {
-    ADD_FAILURE() << "there is no such key";
-    return true;
-  });
+  EXPECT_THAT(Downwards(index_.working(), KeyRange(Number(500), Number(400))), IsEmpty());
 }
 
 TEST_F(KeyIndexRange, ComparesBytesAsUnsigned) {
@@ -119,25 +124,13 @@ TEST_F(KeyIndexRange, StopsWhenTheVisitorHasEnough) {
 TEST_F(KeyIndexRange, GoesDownwardsFromItsEnd) {
   PutNumbers(10'000);
   Delete(Number(5999));
-  Keys keys;
-  index_.working().VisitReverse(KeyRange(Number(5000), Number(6001)), 0,
-                                [&](const IndexItem& item) {
-                                  keys.emplace_back(item.key);
-                                  return keys.size() < 3;
-                                });
-  EXPECT_THAT(keys, ElementsAre(Number(6000), Number(5998), Number(5997)));
-  keys.clear();
-  index_.working().VisitReverse(KeyRange(Number(9998), kOpenEnd), 0, [&](const IndexItem& item) {
-    keys.emplace_back(item.key);
-    return true;
-  });
-  EXPECT_THAT(keys, ElementsAre(Number(9999), Number(9998)));
-  keys.clear();
-  index_.working().VisitReverse(KeyRange(Number(7), ""), 0, [&](const IndexItem& item) {
-    keys.emplace_back(item.key);
-    return true;
-  });
-  EXPECT_THAT(keys, ElementsAre(Number(7)));
+  const auto down = [this](std::string from, std::string to) {
+    return Downwards(index_.working(), KeyRange(from, to));
+  };
+  EXPECT_THAT(down(Number(5997), Number(6001)),
+              ElementsAre(Number(6000), Number(5998), Number(5997)));
+  EXPECT_THAT(down(Number(9998), std::string(kOpenEnd)), ElementsAre(Number(9999), Number(9998)));
+  EXPECT_THAT(down(Number(7), ""), ElementsAre(Number(7)));
 }
 
 TEST_F(KeyIndexRange, CountsWithoutDeletedKeysAndAtOldRevisions) {
@@ -223,12 +216,8 @@ TEST_F(KeyIndexWithHiddenLeaves, AWalkUpOrDownGoesToNone) {
   };
   view().Visit(KeyRange("", kOpenEnd), 6, collect);
   EXPECT_THAT(keys, ElementsAre("y"));
-  keys.clear();
-  view().VisitReverse(KeyRange("a", kOpenEnd), 6, collect);
-  EXPECT_THAT(keys, ElementsAre("y"));
-  keys.clear();
-  view().VisitReverse(KeyRange("a", "xx"), 6, collect);
-  EXPECT_THAT(keys, IsEmpty());
+  EXPECT_THAT(Downwards(view(), KeyRange("a", kOpenEnd), 6), ElementsAre("y"));
+  EXPECT_THAT(Downwards(view(), KeyRange("a", "xx"), 6), IsEmpty());
 }
 
 TEST_F(KeyIndexWithHiddenLeaves, ACountGoesToNone) {

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "base/task.h"
+#include "tests/manual_clock.h"
 
 namespace kvorum {
 

@@ -40,11 +40,11 @@ bool TlsClient::Take(std::string_view received) {
   std::vector<char> buffer(64 * 1024);
   std::string out;
   while (!received.empty()) {
-    const std::string_view part = received.substr(0, TlsStream::kMaxOpenBytes);
+    std::string_view part = received.substr(0, TlsStream::kMaxOpenBytes);
     received.remove_prefix(part.size());
-    const std::ptrdiff_t opened = stream_.Open(part, buffer, &out);
-    if (opened < 0) return false;
-    plain_.append(buffer.data(), static_cast<std::size_t>(opened));
+    const std::size_t opened = stream_.Open(&part, buffer, &out);
+    if (stream_.broken()) return false;
+    plain_.append(buffer.data(), opened);
   }
   return true;
 }

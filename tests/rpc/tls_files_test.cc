@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "rpc/tls/self_signed.h"
+#include "tests/manual_clock.h"
 #include "tests/rpc/tls_context_fixture.h"
 
 namespace kvorum::rpc {

@@ -46,7 +46,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::string_view received = rest.substr(0, piece);
     rest.remove_prefix(received.size());
     if (progress == TlsStream::Progress::kMore) progress = stream.Handshake(&received, &out);
-    if (progress == TlsStream::Progress::kDone && stream.Open(received, plain, &out) < 0) break;
+    if (progress != TlsStream::Progress::kDone) continue;
+    stream.Open(&received, plain, &out);
+    if (stream.broken()) break;
   }
   return 0;
 }

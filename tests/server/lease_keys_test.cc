@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "server/state/leases.h"
+#include "tests/manual_clock.h"
 
 namespace kvorum::server {
 namespace {

@@ -32,6 +32,7 @@
 #include "server/services/lease/lease_service.h"
 #include "server/services/maintenance/maintenance_service.h"
 #include "tests/auth/executor_password_work.h"
+#include "tests/server/no_transport.h"
 #include "tests/server/replica/small_member.h"
 #include "watch/hub.h"
 

@@ -12,6 +12,7 @@
 #include "base/api_errors.h"
 #include "proto/rpc.pb.h"
 #include "server/call/leader_streams.h"
+#include "tests/manual_clock.h"
 #include "tests/mvcc/manual_executor.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"

@@ -20,6 +20,7 @@
 #include "sync/checks/check_runner.h"
 #include "sync/checks/system_prober.h"
 #include "tests/eventually.h"
+#include "tests/manual_clock.h"
 #include "tests/sync/agent_world.h"
 
 namespace kvorum::sync {

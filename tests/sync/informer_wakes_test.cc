@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/manual_clock.h"
 #include "tests/sync/informer_fixture.h"
 
 namespace kvorum::sync {

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/task.h"
+#include "tests/manual_clock.h"
 
 namespace kvorum::sync {
 

@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "base/executor.h"
+#include "base/file_descriptor.h"
 #include "rpc/tls/socket.h"
 #include "tools/run/control_client.h"
 #include "tools/run/control_server.h"
@@ -54,15 +55,15 @@ class ControlTest : public testing::Test {
     return AskControl(path_, {{"command", "echo"}, {"text", text}});
   }
 
-  rpc::FileDescriptor Connect() {
+  FileDescriptor Connect() {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path_.data(), path_.size());
-    rpc::FileDescriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    FileDescriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     EXPECT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     return fd;
   }
-  static void Send(const rpc::FileDescriptor& fd, std::string_view text) {
+  static void Send(const FileDescriptor& fd, std::string_view text) {
     while (!text.empty()) {
       const ssize_t count = send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL);
       if (count < 0) return;
@@ -70,7 +71,7 @@ class ControlTest : public testing::Test {
     }
   }
   // All lines until there are `lines`, or until the server closes.
-  static std::string Receive(const rpc::FileDescriptor& fd, std::size_t lines = 1) {
+  static std::string Receive(const FileDescriptor& fd, std::size_t lines = 1) {
     std::string text;
     std::array<char, 65536> buffer;
     while (lines > 0) {
@@ -85,7 +86,7 @@ class ControlTest : public testing::Test {
     }
     return text;
   }
-  static bool IsClosed(const rpc::FileDescriptor& fd) {
+  static bool IsClosed(const FileDescriptor& fd) {
     char c = 0;
     return recv(fd.get(), &c, 1, 0) <= 0;
   }

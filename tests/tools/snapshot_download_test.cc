@@ -10,7 +10,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "tools/text/gzip.h"
+#include "base/text/gzip.h"
+#include "tools/text/gzip_file.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -59,7 +60,7 @@ class GzipTest : public testing::Test {
     rmdir(dir_.c_str());
   }
   std::string Pack(std::string_view content) {
-    GzipStream gzip;
+    GzipWriter gzip;
     std::string packed;
     for (std::size_t at = 0; at < content.size(); at += 70'000)
       packed += gzip.Add(content.substr(at, 70'000));

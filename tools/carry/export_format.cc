@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/base64.h"
+#include "base/text/parse_number.h"
 #include "tools/text/json.h"
 
 namespace kvorum::ctl {
@@ -34,12 +34,10 @@ class Fields {
   std::uint64_t Hex(const char* name, std::optional<std::uint64_t> otherwise = {}) {
     const auto it = object_.find(name);
     if (it == object_.end() && otherwise) return *otherwise;
-    std::uint64_t number = 0;
-    if (it == object_.end() || !it->is_string()) return static_cast<std::uint64_t>(Missing(name));
-    const auto& text = it->get_ref<const std::string&>();
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, 16);
-    if (error != std::errc() || end != text.data() + text.size()) Missing(name);
-    return number;
+    if (it != object_.end() && it->is_string())
+      if (const auto number = ParseNumber<std::uint64_t>(it->get_ref<const std::string&>(), 16))
+        return *number;
+    return static_cast<std::uint64_t>(Missing(name));
   }
   std::string Bytes(const char* name) {
     const auto it = object_.find(name);

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/file_system.h"
+#include "base/words.h"
 #include "client/client.h"
 #include "tools/carry/carry_commands.h"
 #include "tools/carry/snapshot_download.h"

@@ -13,13 +13,15 @@
 #include <optional>
 #include <utility>
 
+#include "base/error.h"
+#include "base/file_descriptor.h"
 #include "base/file_system.h"
 #include "base/own_file.h"
+#include "base/text/gzip.h"
 #include "client/error_text.h"
 #include "datadir/snapshot_checksum.h"
 #include "proto/rpc.pb.h"
 #include "rpc/tls/socket.h"
-#include "tools/text/gzip.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -37,43 +39,37 @@ class PartFile {
   explicit PartFile(const SnapshotDownload& download)
       : path_(download.path), part_path_(download.part_path) {}
   ~PartFile() {
-    if (fd_ < 0) return;
     // While the lock is held: afterwards the name may be another save's.
-    ::unlink(part_path_.c_str());
-    ::close(fd_);
+    if (fd_.get() >= 0) ::unlink(part_path_.c_str());
   }
   PartFile(const PartFile&) = delete;
   PartFile& operator=(const PartFile&) = delete;
 
   Outcome<void> Open() {
-    const int fd =
-        ::open(part_path_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    FileDescriptor file(
+        ::open(part_path_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+    const int fd = file.get();
     if (fd < 0) {
       return FailDownload(
-          fmt::format("could not open {0} (open {0}: {1})", part_path_, rpc::ErrnoText(errno)));
+          fmt::format("could not open {0} (open {0}: {1})", part_path_, GoErrnoText(errno)));
     }
-    if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-      ::close(fd);
+    if (::flock(fd, LOCK_EX | LOCK_NB) != 0)
       return FailDownload(fmt::format("another process saves to {}", part_path_));
-    }
     // The keys go into it: a file that somebody else put there could be read by him.
-    if (const auto own = CheckOwnFile(fd, part_path_); !own) {
-      ::close(fd);
+    if (const auto own = CheckOwnFile(fd, part_path_); !own)
       return FailDownload(own.error().message);
-    }
     // The save that had the lock before may have finished: then the file has another name.
     if (!HasItsName(fd)) {
-      ::close(fd);
+      file.Close();
       return Open();
     }
-    fd_ = fd;
+    fd_ = std::move(file);
     // A save that was killed has left its part, and an old one may have made it for others too.
-    if (::fchmod(fd_, S_IRUSR | S_IWUSR) != 0) {
-      return FailDownload(fmt::format("could not chmod {}: {}", part_path_, rpc::ErrnoText(errno)));
+    if (::fchmod(fd, S_IRUSR | S_IWUSR) != 0) {
+      return FailDownload(fmt::format("could not chmod {}: {}", part_path_, GoErrnoText(errno)));
     }
-    if (::ftruncate(fd_, 0) == 0) return {};
-    return FailDownload(
-        fmt::format("could not truncate {}: {}", part_path_, rpc::ErrnoText(errno)));
+    if (::ftruncate(fd, 0) == 0) return {};
+    return FailDownload(fmt::format("could not truncate {}: {}", part_path_, GoErrnoText(errno)));
   }
 
   bool HasItsName(int fd) const {
@@ -85,11 +81,11 @@ class PartFile {
 
   Outcome<void> Write(std::string_view bytes) {
     while (!bytes.empty()) {
-      const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
+      const ssize_t written = ::write(fd_.get(), bytes.data(), bytes.size());
       if (written < 0 && errno == EINTR) continue;
       if (written < 0) {
-        return FailDownload(fmt::format("could not write snapshot: write {}: {}", part_path_,
-                                        rpc::ErrnoText(errno)));
+        return FailDownload(
+            fmt::format("could not write snapshot: write {}: {}", part_path_, GoErrnoText(errno)));
       }
       bytes.remove_prefix(static_cast<std::size_t>(written));
     }
@@ -97,13 +93,13 @@ class PartFile {
   }
 
   Outcome<void> Finish() {
-    if (::fsync(fd_) != 0)
-      return FailDownload(fmt::format("could not fsync snapshot: {}", rpc::ErrnoText(errno)));
+    if (::fsync(fd_.get()) != 0)
+      return FailDownload(fmt::format("could not fsync snapshot: {}", GoErrnoText(errno)));
     if (::rename(part_path_.c_str(), path_.c_str()) != 0) {
       return FailDownload(
-          fmt::format("could not rename {} to {} ({})", part_path_, path_, rpc::ErrnoText(errno)));
+          fmt::format("could not rename {} to {} ({})", part_path_, path_, GoErrnoText(errno)));
     }
-    ::close(std::exchange(fd_, -1));
+    fd_.Close();
     const auto synced = PosixFileSystem().SyncDirectory(ParentDirectory(path_));
     if (!synced.has_value()) return FailDownload(synced.error().message);
     return {};
@@ -112,7 +108,7 @@ class PartFile {
  private:
   const std::string path_;
   const std::string part_path_;
-  int fd_ = -1;
+  FileDescriptor fd_;
 };
 
 // The hash of all bytes but the last 32, which are what it should be.
@@ -161,7 +157,7 @@ Outcome<std::string> DownloadSnapshot(client::Client& client, const client::Call
   PartFile file(download);
   KV_RETURN_IF_ERROR(file.Open());
   TrailingHash hash;
-  std::optional<GzipStream> gzip;
+  std::optional<GzipWriter> gzip;
   if (download.compress) gzip.emplace();
   std::string version;
   Outcome<void> written;

@@ -7,7 +7,9 @@
 #include <map>
 #include <set>
 
+#include "base/majority.h"
 #include "base/text/human_bytes.h"
+#include "base/words.h"
 #include "client/error_text.h"
 #include "tools/health/replica_state.h"
 #include "tools/session/table.h"
@@ -100,7 +102,7 @@ class Rules {
       ++voters;
       if (StatusOf(member) != nullptr) ++reached;
     }
-    const bool majority = reached > voters / 2;
+    const bool majority = reached >= Majority(voters);
     for (const ExaminedMember& member : facts_.members) {
       if (StatusOf(member) != nullptr) continue;
       if (!member.reading.member.is_started) {
@@ -125,7 +127,7 @@ class Rules {
           fmt::format("only {} of {} voting members answer: there is no majority", reached, voters),
           "start the others; only if their data is lost for good, restart one with "
           "--force-new-cluster");
-    if (voters > 0 && majority && reached <= voters / 2 + 1 && reached < voters)
+    if (voters > 0 && majority && reached <= Majority(voters) && reached < voters)
       Add(Severity::kWarning, "no-spare-member", "cluster", "writes stop if one more member fails",
           "bring the missing members back");
   }

@@ -20,8 +20,6 @@ constexpr std::size_t kFolders = 2;
 // Memory for keys without folders is bounded too; the rest then counts under no name.
 constexpr std::size_t kMostPrefixes = 10'000;
 
-using Histograms = std::optional<double>;
-
 // A rate needs two pages of one process: a counter that went back was started anew.
 std::optional<double> CounterRate(const MetricsPage& now, const MetricsPage& before,
                                   std::string_view name, std::string_view label, double seconds) {

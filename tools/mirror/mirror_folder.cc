@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include "base/file_descriptor.h"
 #include "base/own_file.h"
 #include "tools/mirror/mirror_path.h"
 
@@ -30,7 +30,7 @@ constexpr std::size_t kSyncAllFrom = 8;
 constexpr std::size_t kSpareLines = 10'000;
 
 std::unexpected<Error> SystemError(std::string_view what) {
-  return Fail(Code::kUnavailable, std::string(what) + ": " + std::strerror(errno));
+  return Fail(Code::kUnavailable, std::string(what) + ": " + ErrnoText(errno));
 }
 
 Result<void> WriteAll(int fd, std::string_view bytes) {
@@ -60,11 +60,11 @@ std::string_view FileNameOf(std::string_view path) {
   return folder.empty() ? path : path.substr(folder.size() + 1);
 }
 
-Result<rpc::FileDescriptor> OpenLocked(const std::string& folder) {
+Result<FileDescriptor> OpenLocked(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return Fail(Code::kUnavailable, folder + ": " + error.message());
-  rpc::FileDescriptor root(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  FileDescriptor root(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (root.get() < 0) return SystemError(folder);
   if (flock(root.get(), LOCK_EX | LOCK_NB) != 0)
     return Fail(Code::kFailedPrecondition, folder + ": another mirror has this folder");
@@ -90,11 +90,11 @@ std::string StagedName(std::size_t number) { return std::to_string(number); }
 
 Result<std::unique_ptr<MirrorFolder>> MirrorFolder::Open(const std::string& folder,
                                                          const std::string& prefix) {
-  KV_TRY(rpc::FileDescriptor root, OpenLocked(folder));
+  KV_TRY(FileDescriptor root, OpenLocked(folder));
   const std::string name(kMirrorOwn);
   if (mkdirat(root.get(), name.c_str(), S_IRWXU) != 0 && errno != EEXIST)
     return SystemError(folder + "/" + name);
-  rpc::FileDescriptor own(openat(root.get(), name.c_str(), kFolderFlags));
+  FileDescriptor own(openat(root.get(), name.c_str(), kFolderFlags));
   if (own.get() < 0) return SystemError(folder + "/" + name);
   if (const auto valid = CheckIsPrivateFolder(own.get()); !valid)
     return Fail(valid.error().code, folder + "/" + name + ": " + valid.error().message);
@@ -120,7 +120,7 @@ void MirrorFolder::RemoveStaged() const {
 }
 
 Result<void> MirrorFolder::ReadList() {
-  const rpc::FileDescriptor file(
+  const FileDescriptor file(
       openat(own_.get(), kList, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (file.get() < 0 && errno == ENOENT) return {};
   if (file.get() < 0) return SystemError(kList);
@@ -153,9 +153,9 @@ Result<void> MirrorFolder::ReadList() {
 Result<void> MirrorFolder::WriteList() {
   std::string text = std::string(kListHead) + EscapePath(prefix_) + "\n";
   for (const std::string& path : files_) text += "+" + EscapePath(path) + "\n";
-  rpc::FileDescriptor file(openat(own_.get(), kNewList,
-                                  O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
-                                  S_IRUSR | S_IWUSR));
+  FileDescriptor file(openat(own_.get(), kNewList,
+                             O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
+                             S_IRUSR | S_IWUSR));
   if (file.get() < 0) return SystemError(kNewList);
   KV_RETURN_IF_ERROR(WriteAll(file.get(), text));
   if (fsync(file.get()) != 0) return SystemError(kNewList);
@@ -257,7 +257,7 @@ bool MirrorFolder::HoldsEqual(const FileChange& change) const {
   if (!parent) return false;
   const std::string name(FileNameOf(change.path));
   // A pipe in its place would block the process that opens it.
-  const rpc::FileDescriptor file(
+  const FileDescriptor file(
       openat(parent->get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status{};
   if (file.get() < 0 || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
@@ -269,13 +269,13 @@ bool MirrorFolder::HoldsEqual(const FileChange& change) const {
   return content && *content == *change.content;
 }
 
-Result<rpc::FileDescriptor> MirrorFolder::FindParent(std::string_view path) const {
-  rpc::FileDescriptor folder(fcntl(root_.get(), F_DUPFD_CLOEXEC, 0));
+Result<FileDescriptor> MirrorFolder::FindParent(std::string_view path) const {
+  FileDescriptor folder(fcntl(root_.get(), F_DUPFD_CLOEXEC, 0));
   for (std::string_view rest = FolderOf(path); !rest.empty();) {
     const std::size_t slash = std::min(rest.find('/'), rest.size());
     const std::string name(rest.substr(0, slash));
     rest.remove_prefix(std::min(slash + 1, rest.size()));
-    rpc::FileDescriptor next(openat(folder.get(), name.c_str(), kFolderFlags));
+    FileDescriptor next(openat(folder.get(), name.c_str(), kFolderFlags));
     if (next.get() < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
       return Fail(Code::kNotFound, name);
     if (next.get() < 0) return SystemError(name);
@@ -284,15 +284,15 @@ Result<rpc::FileDescriptor> MirrorFolder::FindParent(std::string_view path) cons
   return folder;
 }
 
-Result<rpc::FileDescriptor> MirrorFolder::MakeParent(std::string_view path) {
-  rpc::FileDescriptor folder(fcntl(root_.get(), F_DUPFD_CLOEXEC, 0));
+Result<FileDescriptor> MirrorFolder::MakeParent(std::string_view path) {
+  FileDescriptor folder(fcntl(root_.get(), F_DUPFD_CLOEXEC, 0));
   const std::string_view parent = FolderOf(path);
   for (std::size_t begin = 0; begin < parent.size();) {
     const std::size_t end = std::min(parent.find('/', begin), parent.size());
     const std::string name(parent.substr(begin, end - begin));
     const std::string_view place = parent.substr(0, end);
     begin = end + 1;
-    rpc::FileDescriptor next(openat(folder.get(), name.c_str(), kFolderFlags));
+    FileDescriptor next(openat(folder.get(), name.c_str(), kFolderFlags));
     struct stat status{};
     if (next.get() < 0 && errno == ENOTDIR && files_.contains(place) &&
         fstatat(folder.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -302,7 +302,7 @@ Result<rpc::FileDescriptor> MirrorFolder::MakeParent(std::string_view path) {
     if (next.get() < 0 && errno == ENOENT) {
       if (mkdirat(folder.get(), name.c_str(), 0777) != 0 && errno != EEXIST)
         return SystemError(place);
-      next = rpc::FileDescriptor(openat(folder.get(), name.c_str(), kFolderFlags));
+      next = FileDescriptor(openat(folder.get(), name.c_str(), kFolderFlags));
     }
     if (next.get() < 0 && (errno == ENOTDIR || errno == ELOOP))
       return Fail(Code::kFailedPrecondition, std::string(place) + " is in the way");
@@ -338,9 +338,8 @@ void MirrorFolder::RemoveEmptyFolders(std::string_view path) const {
 }
 
 Result<void> MirrorFolder::Stage(std::size_t number, const std::string& content) const {
-  const rpc::FileDescriptor file(openat(own_.get(), StagedName(number).c_str(),
-                                        O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-                                        0666));
+  const FileDescriptor file(openat(own_.get(), StagedName(number).c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (file.get() < 0) return SystemError("open");
   KV_RETURN_IF_ERROR(WriteAll(file.get(), content));
   return {};
@@ -351,7 +350,7 @@ Result<void> MirrorFolder::SyncStaged(std::size_t count) const {
   if (count >= kSyncAllFrom) return syncfs(root_.get()) == 0 ? Result<void>() : SystemError("sync");
   if (fdatasync(list_.get()) != 0) return SystemError("sync");
   for (std::size_t i = 0; i < count; ++i) {
-    const rpc::FileDescriptor file(
+    const FileDescriptor file(
         openat(own_.get(), StagedName(i).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
     if (file.get() >= 0 && fsync(file.get()) != 0) return SystemError("sync");
   }
@@ -359,7 +358,7 @@ Result<void> MirrorFolder::SyncStaged(std::size_t count) const {
 }
 
 Result<void> MirrorFolder::Place(std::size_t number, const std::string& path) {
-  KV_TRY(const rpc::FileDescriptor parent, MakeParent(path));
+  KV_TRY(const FileDescriptor parent, MakeParent(path));
   const std::string name(FileNameOf(path));
   const std::string staged = StagedName(number);
   const auto rename = [&] {

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/file_descriptor.h"
 #include "rpc/tls/socket.h"
 #include "tools/mirror/mirror_mark.h"
 
@@ -57,7 +58,7 @@ class MirrorFolder {
   MirrorMark& mark() { return mark_; }
 
  private:
-  MirrorFolder(rpc::FileDescriptor root, rpc::FileDescriptor own, std::string prefix)
+  MirrorFolder(FileDescriptor root, FileDescriptor own, std::string prefix)
       : root_(std::move(root)), own_(std::move(own)), prefix_(std::move(prefix)) {}
 
   Result<void> ReadList();
@@ -68,8 +69,8 @@ class MirrorFolder {
   bool HoldsEqual(const FileChange& change) const;
   // The folder that the path's file is in; makes what is missing, and lets files that are in the
   // way go if they are the mirror's.
-  Result<rpc::FileDescriptor> MakeParent(std::string_view path);
-  Result<rpc::FileDescriptor> FindParent(std::string_view path) const;
+  Result<FileDescriptor> MakeParent(std::string_view path);
+  Result<FileDescriptor> FindParent(std::string_view path) const;
   // True if there was one.
   Result<bool> RemoveFile(const std::string& path);
   void RemoveEmptyFolders(std::string_view path) const;
@@ -78,11 +79,11 @@ class MirrorFolder {
   Result<void> Place(std::size_t number, const std::string& path);
   Result<void> SyncStaged(std::size_t count) const;
 
-  const rpc::FileDescriptor root_;  // locked
-  const rpc::FileDescriptor own_;   // .kvorum-mirror
+  const FileDescriptor root_;  // locked
+  const FileDescriptor own_;   // .kvorum-mirror
   const std::string prefix_;
   MirrorMark mark_;
-  rpc::FileDescriptor list_;
+  FileDescriptor list_;
   std::size_t list_lines_ = 0;
   bool is_list_whole_ = false;  // else its last line may be torn
   std::set<std::string, std::less<>> files_;

@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string>
+
+#include "base/file_descriptor.h"
 
 namespace kvorum::ctl {
 namespace {
@@ -14,16 +15,16 @@ namespace {
 constexpr const char* kMarkName = "exec";
 
 std::unexpected<Error> MarkError() {
-  return Fail(Code::kUnavailable, std::string(kMarkName) + ": " + std::strerror(errno));
+  return Fail(Code::kUnavailable, std::string(kMarkName) + ": " + ErrnoText(errno));
 }
 
 }  // namespace
 
 Result<void> MirrorMark::Open(int own_folder) {
   const std::lock_guard lock(mutex_);
-  file_ = rpc::FileDescriptor(openat(own_folder, kMarkName,
-                                     O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-                                     S_IRUSR | S_IWUSR));
+  file_ = FileDescriptor(openat(own_folder, kMarkName,
+                                O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                                S_IRUSR | S_IWUSR));
   if (file_.get() < 0) return MarkError();
   char byte = 0;
   const ssize_t count = pread(file_.get(), &byte, 1, 0);

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/file_descriptor.h"
 #include "rpc/tls/socket.h"
 
 namespace kvorum::ctl {
@@ -29,7 +30,7 @@ class MirrorMark {
   Result<void> Write(char byte) const;
 
   mutable std::mutex mutex_;
-  rpc::FileDescriptor file_;
+  FileDescriptor file_;
   std::uint64_t changes_ = 0;
   bool is_set_ = false;
 };

@@ -1,11 +1,9 @@
 #include "tools/mirror/mirror_path.h"
 
-#include <charconv>
+#include "base/text/percent.h"
 
 namespace kvorum::ctl {
 namespace {
-
-constexpr std::string_view kHexDigits = "0123456789ABCDEF";
 
 bool IsPlain(char c) { return c > ' ' && c < '\x7f' && c != '%'; }
 
@@ -46,32 +44,21 @@ std::string EscapePath(std::string_view path) {
   for (const char c : path) {
     if (IsPlain(c)) {
       text += c;
-      continue;
+    } else {
+      AppendPercentEscape(text, c);
     }
-    const auto byte = static_cast<unsigned char>(c);
-    text += '%';
-    text += kHexDigits[byte >> 4U];
-    text += kHexDigits[byte & 15U];
   }
   return text;
 }
 
 Result<std::string> UnescapePath(std::string_view text) {
   std::string path;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (IsPlain(text[i])) {
-      path += text[i];
-      continue;
-    }
-    const std::string_view digits = text.substr(i + 1, 2);
-    unsigned byte = 0;
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
-    if (text[i] != '%' || digits.size() != 2 || error != std::errc() ||
-        end != digits.data() + digits.size())
-      return Refuse("is not an escaped path");
-    path += static_cast<char>(byte);
-    i += 2;
+  while (!text.empty()) {
+    const bool is_plain = IsPlain(text.front());
+    const auto byte = is_plain ? text.front() : PercentEscapeAt(text);
+    if (!byte) return Refuse("is not an escaped path");
+    path += *byte;
+    text.remove_prefix(is_plain ? 1 : kPercentEscapeBytes);
   }
   return path;
 }

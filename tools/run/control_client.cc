@@ -14,6 +14,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/error.h"
+#include "base/file_descriptor.h"
 #include "rpc/tls/socket.h"
 #include "tools/run/control.h"
 
@@ -26,15 +28,15 @@ std::unexpected<Failure> NoConnection(const std::string& socket, const std::stri
   return Fail(ExitCode::kBadConnection, socket + ": " + why);
 }
 
-Outcome<rpc::FileDescriptor> ConnectToSocket(const std::string& path) {
+Outcome<FileDescriptor> ConnectToSocket(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return NoConnection(path, "the path is too long");
   std::memcpy(address.sun_path, path.data(), path.size());
-  rpc::FileDescriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  FileDescriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return NoConnection(path, errno == ECONNREFUSED ? "no process listens there"
-                                                    : std::string(std::strerror(errno)));
+    return NoConnection(path,
+                        errno == ECONNREFUSED ? "no process listens there" : ErrnoText(errno));
   }
   return fd;
 }
@@ -42,7 +44,7 @@ Outcome<rpc::FileDescriptor> ConnectToSocket(const std::string& path) {
 // The lines of the answer, as they come.
 class AnswerLines {
  public:
-  AnswerLines(const std::string& socket, rpc::FileDescriptor fd, const AskOptions& options)
+  AnswerLines(const std::string& socket, FileDescriptor fd, const AskOptions& options)
       : socket_(socket),
         fd_(std::move(fd)),
         options_(options),
@@ -101,9 +103,9 @@ class AnswerLines {
   }
 
   const std::string& socket_;
-  const rpc::FileDescriptor fd_;
+  const FileDescriptor fd_;
   const AskOptions& options_;
-  const rpc::FileDescriptor wake_;
+  const FileDescriptor wake_;
   const std::stop_callback<WakeUp> on_stop_;
   std::string input_;
 };
@@ -112,7 +114,7 @@ class AnswerLines {
 
 Outcome<sync::Json> AskControl(const std::string& socket, const sync::Json& request,
                                const AskOptions& options) {
-  KV_TRY(rpc::FileDescriptor fd, ConnectToSocket(socket));
+  KV_TRY(FileDescriptor fd, ConnectToSocket(socket));
   AnswerLines lines(socket, std::move(fd), options);
   lines.Send(ControlText(request) + '\n');
   while (true) {

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/file_descriptor.h"
+
 namespace kvorum::ctl {
 namespace {
 
@@ -14,7 +16,7 @@ constexpr std::size_t kItemBytes = std::size_t{256} << 10U;
 
 }  // namespace
 
-ControlConnection::ControlConnection(rpc::Loop& loop, rpc::FileDescriptor fd,
+ControlConnection::ControlConnection(rpc::Loop& loop, FileDescriptor fd,
                                      const ControlLimits& limits, OnRequest on_request,
                                      OnClosed on_closed)
     : loop_(loop),

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "base/file_descriptor.h"
 #include "rpc/io/loop.h"
 #include "rpc/tls/socket.h"
 #include "tools/run/control.h"
@@ -24,7 +25,7 @@ class ControlConnection final : public rpc::Loop::Watcher,
   // The connection is closed, and its owner lets go of it.
   using OnClosed = std::function<void(ControlConnection& connection)>;
 
-  ControlConnection(rpc::Loop& loop, rpc::FileDescriptor fd, const ControlLimits& limits,
+  ControlConnection(rpc::Loop& loop, FileDescriptor fd, const ControlLimits& limits,
                     OnRequest on_request, OnClosed on_closed);
 
   void Start();

@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "base/text/go_quote.h"
+#include "base/words.h"
 #include "proto/rpc.pb.h"
 #include "tools/session/endpoint_answers.h"
 #include "tools/session/printer.h"

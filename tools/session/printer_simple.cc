@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "base/key_range.h"
+#include "base/words.h"
 #include "proto/rpc.pb.h"
 #include "tools/session/endpoint_answers.h"
 #include "tools/session/kv_requests.h"

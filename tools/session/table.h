@@ -31,17 +31,4 @@ std::string DrawTable(const Table& table);
 // One row per line, cells joined with ", ".
 std::string JoinRows(const Table& table);
 
-// "a,b": the form of lists in the simple and the table format.
-template <class Strings>
-std::string Join(const Strings& parts, std::string_view separator) {
-  std::string out;
-  bool first = true;
-  for (const auto& part : parts) {
-    if (!first) out += separator;
-    first = false;
-    out += part;
-  }
-  return out;
-}
-
 }  // namespace kvorum::ctl

@@ -12,8 +12,8 @@
 #include <cerrno>
 #include <iostream>
 #include <optional>
-#include <system_error>
 
+#include "base/error.h"
 #include "base/words.h"
 
 namespace kvorum::ctl {
@@ -34,8 +34,6 @@ void TellSignal(int number) {
   [[maybe_unused]] const ssize_t written = ::write(signal_pipe, &byte, 1);
   errno = saved;
 }
-
-std::string ErrnoMessage() { return std::generic_category().message(errno); }
 
 // Makes signals readable, whichever thread receives them, until it is destroyed. Signals that the
 // process ignores stay ignored.
@@ -123,7 +121,7 @@ Outcome<Typed> ReadTerminalLine(const SignalPipe& signals) {
                                  {.fd = signals.read_end(), .events = POLLIN, .revents = 0}}};
     if (::poll(ready.data(), ready.size(), -1) < 0) {
       if (errno == EINTR) continue;
-      return Fail(ExitCode::kError, ErrnoMessage());
+      return Fail(ExitCode::kError, ErrnoText(errno));
     }
     if (ready[1].revents != 0) {
       typed.signal = signals.Next();
@@ -132,7 +130,7 @@ Outcome<Typed> ReadTerminalLine(const SignalPipe& signals) {
     char c = 0;
     const ssize_t got = ::read(STDIN_FILENO, &c, 1);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Fail(ExitCode::kError, ErrnoMessage());
+    if (got < 0) return Fail(ExitCode::kError, ErrnoText(errno));
     if (got == 0 || c == '\n') return typed;
     typed.line.push_back(c);
   }
@@ -140,10 +138,10 @@ Outcome<Typed> ReadTerminalLine(const SignalPipe& signals) {
 
 Outcome<Typed> ReadHiddenLine() {
   const SignalPipe signals;
-  if (!signals.is_open()) return Fail(ExitCode::kError, ErrnoMessage());
+  if (!signals.is_open()) return Fail(ExitCode::kError, ErrnoText(errno));
   const HiddenInput hidden;
   if (hidden.is_hidden()) return ReadTerminalLine(signals);
-  const std::string reason = ErrnoMessage();
+  const std::string reason = ErrnoText(errno);
   if (const auto signal = signals.Next()) return Typed{.line = "", .signal = signal};
   return Fail(ExitCode::kError, reason);
 }

@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/file_descriptor.h"
 #include "base/secret_variable.h"
 #include "base/text/go_quote.h"
 #include "proto/kv.pb.h"
@@ -37,9 +38,7 @@ std::vector<char*> Pointers(std::span<const std::string> strings) {
 std::string WhyNotRun(const std::string& program, int error) {
   if (error == ENOENT && program.find('/') == std::string::npos)
     return "exec: " + GoQuote(program) + ": executable file not found in $PATH";
-  std::string reason = std::strerror(error);
-  reason.front() = static_cast<char>(reason.front() | 0x20);  // as in Go
-  return "fork/exec " + program + ": " + reason;
+  return "fork/exec " + program + ": " + GoErrnoText(error);
 }
 
 // A child inherits nothing of ours but the output streams: it has its own input, and no blocked
@@ -71,20 +70,6 @@ class SpawnSettings {
 
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
-};
-
-class OwnedFd {
- public:
-  explicit OwnedFd(int fd) : fd_(fd) {}
-  ~OwnedFd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  OwnedFd(const OwnedFd&) = delete;
-  OwnedFd& operator=(const OwnedFd&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
 };
 
 // A file in memory, so that no thread has to write while the program reads: -1 if there is no
@@ -119,8 +104,8 @@ struct WakeUp {
 
 // Returns once the child has ended, by itself or because it was stopped.
 void AwaitEnd(pid_t child, const std::stop_token& stop) {
-  const OwnedFd ended(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
-  const OwnedFd stopped(eventfd(0, EFD_CLOEXEC));
+  const FileDescriptor ended(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+  const FileDescriptor stopped(eventfd(0, EFD_CLOEXEC));
   const std::stop_callback wake(stop, WakeUp{stopped.get()});
   if (IsReadable(ended.get(), stopped.get(), -1)) return;
   kill(-child, SIGTERM);
@@ -135,7 +120,7 @@ std::expected<ProgramEnd, std::string> RunProgram(std::span<const std::string> c
                                                   const ProgramOptions& options) {
   const std::vector<char*> arguments = Pointers(command);
   const std::vector<char*> variables = Pointers(environment);
-  const OwnedFd input(MakeInput(options.input));
+  const FileDescriptor input(MakeInput(options.input));
   const SpawnSettings settings(input.get(), options);
   pid_t child = 0;
   const int error = posix_spawnp(&child, arguments[0], &settings.actions, &settings.attributes,
@@ -144,7 +129,7 @@ std::expected<ProgramEnd, std::string> RunProgram(std::span<const std::string> c
   if (options.stop.stop_possible()) AwaitEnd(child, options.stop);
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return std::unexpected(std::string("wait: ") + std::strerror(errno));
+    if (errno != EINTR) return std::unexpected(std::string("wait: ") + ErrnoText(errno));
   }
   if (WIFSIGNALED(status)) {
     std::string name = strsignal(WTERMSIG(status));

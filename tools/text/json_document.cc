@@ -1,8 +1,8 @@
 #include "tools/text/json_document.h"
 
-#include <charconv>
 #include <utility>
 
+#include "base/text/parse_number.h"
 #include "sync/kernel/json_depth.h"
 
 namespace kvorum::ctl {
@@ -30,10 +30,8 @@ Result<std::string> Unescape(std::string_view text, std::string_view token) {
 // No sign, no leading zero.
 const nlohmann::json* Element(const nlohmann::json& array, std::string_view token) {
   if (token.empty() || (token.size() > 1 && token.front() == '0')) return nullptr;
-  std::size_t index = 0;
-  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), index);
-  if (error != std::errc() || end != token.data() + token.size()) return nullptr;
-  return index < array.size() ? &array[index] : nullptr;
+  const auto index = ParseNumber<std::size_t>(token);
+  return index && *index < array.size() ? &array[*index] : nullptr;
 }
 
 }  // namespace

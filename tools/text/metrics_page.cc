@@ -1,20 +1,17 @@
 #include "tools/text/metrics_page.h"
 
-#include <charconv>
 #include <cmath>
 #include <limits>
 
+#include "base/text/parse_number.h"
 #include "base/words.h"
 
 namespace kvorum::ctl {
 namespace {
 
-std::optional<double> ParseNumber(std::string_view text) {
+std::optional<double> ValueIn(std::string_view text) {
   if (text == "+Inf") return std::numeric_limits<double>::infinity();
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return ParseNumber<double>(text);
 }
 
 bool HasLabel(std::string_view labels, std::string_view label) {
@@ -30,7 +27,7 @@ std::optional<double> UpperBound(std::string_view labels) {
   const std::size_t at = labels.find(kBound);
   if (at == std::string_view::npos) return std::nullopt;
   labels.remove_prefix(at + kBound.size());
-  return ParseNumber(labels.substr(0, labels.find('"')));
+  return ValueIn(labels.substr(0, labels.find('"')));
 }
 
 }  // namespace
@@ -52,7 +49,7 @@ MetricsPage MetricsPage::Parse(std::string_view text) {
       rest.remove_prefix(end + 1);
     }
     // A timestamp may follow the value.
-    const auto value = ParseNumber(Cut(Trim(rest), ' ').first);
+    const auto value = ValueIn(Cut(Trim(rest), ' ').first);
     if (!value) continue;
     sample.value = *value;
     page.samples_.emplace(line.substr(0, name_end), std::move(sample));

@@ -10,11 +10,12 @@
 #include <system_error>
 #include <utility>
 
+#include "base/error.h"
 #include "base/file_system.h"
 #include "bbolt/file_writer.h"
 #include "datadir/watched_database.h"
 #include "rpc/tls/socket.h"
-#include "tools/text/gzip.h"
+#include "tools/text/gzip_file.h"
 
 namespace kvorum::utl {
 namespace {
@@ -34,8 +35,7 @@ ctl::Outcome<void> CheckFile(const std::string& path, std::string_view call) {
   struct stat status{};
   const std::string file = DatabasePath(path);
   if (::stat(file.c_str(), &status) != 0)
-    return Fail(ctl::ExitCode::kError,
-                std::string(call) + " " + file + ": " + rpc::ErrnoText(errno));
+    return Fail(ctl::ExitCode::kError, std::string(call) + " " + file + ": " + GoErrnoText(errno));
   if (S_ISREG(status.st_mode)) return {};
   // It is tried all the same, for the words.
   const auto opened = PosixFileSystem().Open(file, FileSystem::OpenMode::kRead);
@@ -50,25 +50,19 @@ ctl::Outcome<UnnamedFile> UnnamedFile::Create() {
     // The first of these variables that is set names it.
     return Fail(ctl::ExitCode::kError,
                 "the folder for temporary files ($TMPDIR, or else $TMP, $TEMP, $TEMPDIR, /tmp): " +
-                    rpc::ErrnoText(error.value()));
+                    GoErrnoText(error.value()));
   }
   int fd = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd < 0) {  // not every file system has files without a name
     std::string path = folder + "/kvorumutl-XXXXXX";
     fd = ::mkostemp(path.data(), O_CLOEXEC);
-    if (fd < 0) return Fail(ctl::ExitCode::kError, "create " + path + ": " + rpc::ErrnoText(errno));
+    if (fd < 0) return Fail(ctl::ExitCode::kError, "create " + path + ": " + GoErrnoText(errno));
     ::unlink(path.c_str());
   }
   return UnnamedFile(fd);
 }
 
-UnnamedFile::UnnamedFile(UnnamedFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-
-UnnamedFile::~UnnamedFile() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-std::string UnnamedFile::path() const { return "/proc/self/fd/" + std::to_string(fd_); }
+std::string UnnamedFile::path() const { return "/proc/self/fd/" + std::to_string(fd()); }
 
 ctl::Outcome<PlainFile> PlainFile::Open(const std::string& path) {
   PlainFile file(path);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/file_descriptor.h"
 #include "datadir/database_file.h"
 #include "datadir/progress.h"
 #include "tools/shell/command.h"
@@ -23,18 +24,15 @@ ctl::Outcome<void> CheckFile(const std::string& path, std::string_view call = "s
 class UnnamedFile {
  public:
   static ctl::Outcome<UnnamedFile> Create();
-  UnnamedFile(UnnamedFile&& other) noexcept;
-  UnnamedFile& operator=(UnnamedFile&&) = delete;
-  ~UnnamedFile();
 
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
   // Opens it in this process, while this object exists.
   std::string path() const;
 
  private:
   explicit UnnamedFile(int fd) : fd_(fd) {}
 
-  int fd_;
+  FileDescriptor fd_;
 };
 
 // A file that a command reads as it is, or unpacked if it is compressed.

@@ -57,13 +57,4 @@ class Transport {
   virtual std::optional<TimePoint> ActiveSince(raft::MemberId peer) const = 0;
 };
 
-// For a member without peers, and for tests.
-class NoTransport final : public Transport {
- public:
-  void Send(std::vector<raft::Message>) override {}
-  void SendSnapshot(raft::Message, std::unique_ptr<mvcc::SnapshotSource>) override {}
-  void SetMembers(std::shared_ptr<const MembershipView>) override {}
-  std::optional<TimePoint> ActiveSince(raft::MemberId) const override { return std::nullopt; }
-};
-
 }  // namespace kvorum::server

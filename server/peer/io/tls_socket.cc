@@ -1,20 +1,19 @@
 #include "server/peer/io/tls_socket.h"
 
-#include <openssl/bio.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "rpc/tls/tls_stream.h"
+
 namespace kvorum::server {
 namespace {
 
-// The plain text of a full record.
-constexpr std::size_t kRecordBytes = SSL3_RT_MAX_PLAIN_LENGTH;
+using rpc::TlsStream;
+
+constexpr std::size_t kRecordBytes = TlsStream::kRecordBytes;
 // The bytes encrypted for one write; the rest goes with the next one.
 constexpr std::size_t kBatchBytes = std::size_t{256} << 10;
 // The bound of our answers to a peer that sends no plain text, and does not read.
@@ -22,50 +21,6 @@ constexpr std::size_t kMaxAnswers = 2 * kBatchBytes;
 constexpr std::size_t kTlsReadBytes = std::size_t{64} << 10;
 // For the time before the other side has proved anything.
 constexpr std::size_t kShakingReadBytes = std::size_t{4} << 10;
-
-// The connection between OpenSSL and the socket beneath.
-struct Wire {
-  std::string_view arrived;  // and not consumed yet
-  std::string output;        // records to be written
-};
-
-int TakeArrived(BIO* bio, char* out, std::size_t size, std::size_t* taken) {
-  BIO_clear_retry_flags(bio);
-  auto& wire = *static_cast<Wire*>(BIO_get_data(bio));
-  if (wire.arrived.empty()) {
-    BIO_set_retry_read(bio);
-    return 0;
-  }
-  *taken = std::min(size, wire.arrived.size());
-  std::copy_n(wire.arrived.data(), *taken, out);
-  wire.arrived.remove_prefix(*taken);
-  return 1;
-}
-
-int AddOutput(BIO* bio, const char* bytes, std::size_t size, std::size_t* written) {
-  BIO_clear_retry_flags(bio);
-  static_cast<Wire*>(BIO_get_data(bio))->output.append(bytes, size);
-  *written = size;
-  return 1;
-}
-
-long Control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
-
-BIO_METHOD* MakeMethod() {
-  BIO_METHOD* method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "peer socket");
-  BIO_meth_set_read_ex(method, TakeArrived);
-  BIO_meth_set_write_ex(method, AddOutput);
-  BIO_meth_set_ctrl(method, Control);
-  return method;
-}
-
-BIO* MakeBio(Wire* wire) {
-  static BIO_METHOD* const method = MakeMethod();
-  BIO* bio = BIO_new(method);
-  BIO_set_data(bio, wire);
-  BIO_set_init(bio, 1);
-  return bio;
-}
 
 // Divides a chain into the plain text of records: small pieces side by side, large ones in place.
 class PlainText {
@@ -120,20 +75,16 @@ std::unexpected<Error> Closed() { return Fail(Code::kUnavailable, "Operation can
 // The part kept alive by callbacks of the socket beneath.
 class TlsSocket::Channel : public std::enable_shared_from_this<Channel> {
  public:
-  Channel(PeerLoop& loop, std::unique_ptr<PeerSocket> inner, rpc::SslPtr ssl, Wire wire,
-          std::vector<char> input)
+  Channel(PeerLoop& loop, std::unique_ptr<PeerSocket> inner, rpc::SslPtr ssl)
+      : loop_(loop), inner_(std::move(inner)), tls_(std::make_unique<TlsStream>(std::move(ssl))) {}
+  // The same connection on another loop.
+  Channel(PeerLoop& loop, Channel& before)
       : loop_(loop),
-        inner_(std::move(inner)),
-        ssl_(std::move(ssl)),
-        input_(std::move(input)),
-        wire_(std::move(wire)) {
-    if (BIO* bio = SSL_get_rbio(ssl_.get()); bio != nullptr) {
-      BIO_set_data(bio, &wire_);
-    } else {
-      BIO* made = MakeBio(&wire_);
-      SSL_set_bio(ssl_.get(), made, made);
-    }
-  }
+        inner_(before.inner_->MoveTo(loop)),
+        tls_(std::move(before.tls_)),
+        input_(std::move(before.input_)),
+        arrived_(before.arrived_),
+        output_(std::move(before.output_)) {}
 
   void Handshake(Shaken done, Answered answered) {
     shaken_ = std::move(done);
@@ -145,8 +96,7 @@ class TlsSocket::Channel : public std::enable_shared_from_this<Channel> {
     if (is_closed_) return Refuse(std::move(done));
     read_buffer_ = buffer;
     read_done_ = std::move(done);
-    const bool may_have_some =
-        broken_.has_value() || !wire_.arrived.empty() || SSL_has_pending(ssl_.get()) == 1;
+    const bool may_have_some = broken_.has_value() || !arrived_.empty() || tls_->has_pending();
     if (!may_have_some) return ReadMore();
     loop_.Post([self = shared_from_this()] { self->TakeRead(); });
   }
@@ -163,9 +113,8 @@ class TlsSocket::Channel : public std::enable_shared_from_this<Channel> {
   }
 
   void CloseWriting() {
-    if (is_closed_ || broken_.has_value() || SSL_is_init_finished(ssl_.get()) == 0) return;
-    ERR_clear_error();
-    SSL_shutdown(ssl_.get());
+    if (is_closed_ || broken_.has_value() || !tls_->handshake_done()) return;
+    tls_->SealEnd(&output_);
     ends_writing_ = true;
     Flush();
   }
@@ -184,26 +133,20 @@ class TlsSocket::Channel : public std::enable_shared_from_this<Channel> {
 
   std::unique_ptr<PeerSocket> MoveTo(PeerLoop& loop) {
     is_closed_ = true;
-    Wire wire{.arrived = wire_.arrived, .output = std::move(wire_.output)};
-    return std::unique_ptr<PeerSocket>(new TlsSocket(std::make_shared<Channel>(
-        loop, inner_->MoveTo(loop), std::move(ssl_), std::move(wire), std::move(input_))));
+    return std::unique_ptr<PeerSocket>(new TlsSocket(std::make_shared<Channel>(loop, *this)));
   }
 
   void SetPatience(Duration limit) { inner_->SetPatience(limit); }
   std::string PeerAddress() const { return inner_->PeerAddress(); }
-  const ssl_st* ssl() const { return ssl_.get(); }
+  const ssl_st* ssl() const { return tls_->ssl(); }
 
  private:
   void Shake() {
     if (is_closed_ || shaken_ == nullptr) return;
-    ERR_clear_error();
-    const int outcome = SSL_do_handshake(ssl_.get());
-    const bool wants_more =
-        outcome != 1 && SSL_get_error(ssl_.get(), outcome) == SSL_ERROR_WANT_READ;
-    if (outcome != 1 && !wants_more)
-      broken_ = Error{Code::kUnauthenticated, rpc::TlsErrorText(ssl_.get())};
+    const bool wants_more = tls_->Handshake(&arrived_, &output_) == TlsStream::Progress::kMore;
+    if (tls_->broken()) broken_ = Error{Code::kUnauthenticated, tls_->error()};
     is_shaken_ = !wants_more;
-    if (answered_ != nullptr && !broken_.has_value() && !wire_.output.empty())
+    if (answered_ != nullptr && !broken_.has_value() && !output_.empty())
       std::exchange(answered_, nullptr)();
     Flush();
     if (wants_more) ReadMore();
@@ -219,12 +162,12 @@ class TlsSocket::Channel : public std::enable_shared_from_this<Channel> {
   void ReadMore() {
     if (std::exchange(is_reading_, true)) return;
     // Everything received is consumed.
-    input_.resize(SSL_is_init_finished(ssl_.get()) == 1 ? kTlsReadBytes : kShakingReadBytes);
+    input_.resize(tls_->handshake_done() ? kTlsReadBytes : kShakingReadBytes);
     inner_->Read(input_, [self = shared_from_this()](const Result<std::size_t>& bytes) {
       self->is_reading_ = false;
       if (self->is_closed_) return;
       if (!bytes.has_value()) return self->BreakOff(bytes.error());
-      self->wire_.arrived = std::string_view(self->input_.data(), *bytes);
+      self->arrived_ = std::string_view(self->input_.data(), *bytes);
       self->shaken_ != nullptr ? self->Shake() : self->TakeRead();
     });
   }
@@ -233,25 +176,11 @@ class TlsSocket::Channel : public std::enable_shared_from_this<Channel> {
   void TakeRead() {
     if (is_closed_ || read_done_ == nullptr) return;
     if (broken_.has_value()) return Break(*broken_);
-    std::size_t total = 0;
-    while (total < read_buffer_.size()) {
-      std::size_t got = 0;
-      ERR_clear_error();
-      const int outcome =
-          SSL_read_ex(ssl_.get(), read_buffer_.data() + total, read_buffer_.size() - total, &got);
-      if (outcome == 1) {
-        total += got;
-        continue;
-      }
-      const int reason = SSL_get_error(ssl_.get(), outcome);
-      if (reason == SSL_ERROR_WANT_READ) break;
-      broken_ = reason == SSL_ERROR_ZERO_RETURN
-                    ? Error{Code::kUnavailable, std::string(kEndOfStream)}
-                    : Error{Code::kUnavailable, rpc::TlsErrorText(ssl_.get())};
-      break;
-    }
+    const std::size_t total = tls_->Open(&arrived_, read_buffer_, &output_);
+    if (tls_->ended()) broken_ = Error{Code::kUnavailable, std::string(kEndOfStream)};
+    if (tls_->broken()) broken_ = Error{Code::kUnavailable, tls_->error()};
     Flush();  // an answer to a record that was not plain text
-    if (wire_.output.size() > kMaxAnswers)
+    if (output_.size() > kMaxAnswers)
       broken_ = Error{Code::kUnavailable, "tls: no answer is taken"};
     if (total > 0) return std::exchange(read_done_, nullptr)(total);
     if (broken_.has_value()) return Break(*broken_);
@@ -259,13 +188,11 @@ class TlsSocket::Channel : public std::enable_shared_from_this<Channel> {
   }
 
   void Encrypt() {
-    while (wire_.output.size() < kBatchBytes) {
+    while (output_.size() < kBatchBytes) {
       const std::string_view record = plain_.Next();
       if (record.empty()) break;
-      std::size_t written = 0;
-      ERR_clear_error();
-      if (SSL_write_ex(ssl_.get(), record.data(), record.size(), &written) != 1) {
-        broken_ = Error{Code::kUnavailable, rpc::TlsErrorText(ssl_.get())};
+      if (!tls_->Seal(record, &output_)) {
+        broken_ = Error{Code::kUnavailable, tls_->error()};
         loop_.Post([self = shared_from_this()] { self->FinishWrite(); });
         return;
       }
@@ -275,9 +202,9 @@ class TlsSocket::Channel : public std::enable_shared_from_this<Channel> {
 
   void Flush() {
     if (is_writing_) return;
-    if (wire_.output.empty()) return OnFlushed();
+    if (output_.empty()) return OnFlushed();
     is_writing_ = true;
-    inner_->Write({SharedBytes::Own(std::exchange(wire_.output, {}))},
+    inner_->Write({SharedBytes::Own(std::exchange(output_, {}))},
                   [self = shared_from_this()](const Result<std::size_t>& bytes) {
                     self->is_writing_ = false;
                     if (self->is_closed_) return;
@@ -328,9 +255,10 @@ class TlsSocket::Channel : public std::enable_shared_from_this<Channel> {
 
   PeerLoop& loop_;
   std::unique_ptr<PeerSocket> inner_;
-  rpc::SslPtr ssl_;
+  std::unique_ptr<TlsStream> tls_;
   std::vector<char> input_;
-  Wire wire_;
+  std::string_view arrived_;  // of the input, and not consumed yet
+  std::string output_;        // records to be written
   PlainText plain_;
   std::span<char> read_buffer_;
   Shaken shaken_;
@@ -346,8 +274,7 @@ class TlsSocket::Channel : public std::enable_shared_from_this<Channel> {
 };
 
 TlsSocket::TlsSocket(PeerLoop& loop, std::unique_ptr<PeerSocket> inner, rpc::SslPtr ssl)
-    : TlsSocket(std::make_shared<Channel>(loop, std::move(inner), std::move(ssl), Wire{},
-                                          std::vector<char>{})) {}
+    : TlsSocket(std::make_shared<Channel>(loop, std::move(inner), std::move(ssl))) {}
 
 TlsSocket::TlsSocket(std::shared_ptr<Channel> channel) : channel_(std::move(channel)) {}
 

@@ -58,7 +58,6 @@ struct PeerTransport::Impl {
   void DropPeer(raft::MemberId id);
   std::unique_ptr<Peer> MakePeer(raft::MemberId id, std::vector<Url> urls);
   void SetActive(raft::MemberId id, bool is_active);
-  void SetRoundTrip(raft::MemberId id, Duration round_trip);
   void Deliver(raft::MemberId sender, std::vector<raft::Message> messages);
 
   RequestPlan OnRequest(const rpc::HttpHead& head);
@@ -112,7 +111,6 @@ struct PeerTransport::Impl {
 
   mutable std::mutex seen_mutex;  // guards the next two
   std::map<raft::MemberId, TimePoint> active_since;
-  std::map<raft::MemberId, Duration> round_trips;
 };
 
 // Takes everything that Send was called with since the loop last looked; each stream then writes
@@ -149,7 +147,6 @@ std::unique_ptr<Peer> PeerTransport::Impl::MakePeer(raft::MemberId id, std::vect
           .on_round_trip =
               [this, id](Duration round_trip) {
                 links.metrics[id].round_trips.Observe(round_trip);
-                SetRoundTrip(id, round_trip);
               }});
 }
 
@@ -189,8 +186,6 @@ void PeerTransport::Impl::DropPeer(raft::MemberId id) {
   std::erase(remotes, id);
   peers.erase(id);
   SetActive(id, false);
-  std::lock_guard lock(seen_mutex);
-  round_trips.erase(id);
 }
 
 // A sender that is not known as a member may be one that we have not heard of yet: it is answered.
@@ -217,11 +212,6 @@ void PeerTransport::Impl::SetActive(raft::MemberId id, bool is_active) {
   } else {
     active_since.erase(id);
   }
-}
-
-void PeerTransport::Impl::SetRoundTrip(raft::MemberId id, Duration round_trip) {
-  std::lock_guard lock(seen_mutex);
-  round_trips[id] = round_trip;
 }
 
 void PeerTransport::Impl::Deliver(raft::MemberId sender, std::vector<raft::Message> messages) {
@@ -518,13 +508,6 @@ std::optional<TimePoint> PeerTransport::ActiveSince(raft::MemberId peer) const {
 }
 
 const PeerServerStats& PeerTransport::server_stats() const { return impl_->server.stats(); }
-
-std::optional<Duration> PeerTransport::RoundTrip(raft::MemberId peer) const {
-  std::lock_guard lock(impl_->seen_mutex);
-  const auto found = impl_->round_trips.find(peer);
-  if (found == impl_->round_trips.end()) return std::nullopt;
-  return found->second;
-}
 
 const PeerCounters& PeerTransport::counters() const { return impl_->links.counters; }
 const PeerTransport::Options& PeerTransport::options() const { return impl_->options; }

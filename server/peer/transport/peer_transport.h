@@ -65,8 +65,6 @@ class PeerTransport final : public Transport, public PeerPoster {
   const PeerMetrics& metrics() const;
   const PeerServerStats& server_stats() const;
   const Options& options() const;
-  // The round trip of the last answered probe.
-  std::optional<Duration> RoundTrip(raft::MemberId peer) const;
 
  private:
   struct Impl;

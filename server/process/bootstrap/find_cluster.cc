@@ -11,6 +11,7 @@
 #include "base/file_system.h"
 #include "base/log/logging.h"
 #include "base/net/url.h"
+#include "base/words.h"
 #include "server/process/bootstrap/cluster_discovery.h"
 #include "server/process/bootstrap/discovery_client.h"
 #include "server/process/bootstrap/srv_bootstrap.h"
@@ -18,12 +19,6 @@
 
 namespace kvorum::server {
 namespace {
-
-std::string Joined(const std::vector<std::string>& texts) {
-  std::string all;
-  for (const std::string& text : texts) all += (all.empty() ? "" : ",") + text;
-  return all;
-}
 
 Result<void> FindByDns(Options& options) {
   auto cluster = InitialClusterFromDns(options, SystemNames());
@@ -39,7 +34,7 @@ Result<void> Register(const Options& options, std::string& cluster) {
   KV_TRY(const std::vector<Url> urls, ParseUrls(options.initial_advertise_peer_urls));
   std::vector<std::string> texts;
   DiscoveringMember member{.token = options.discovery_token,
-                           .endpoints = Joined(options.discovery_endpoints),
+                           .endpoints = Join(options.discovery_endpoints, ","),
                            .id = {},
                            .peer_urls = {}};
   for (const Url& url : urls) {
@@ -65,7 +60,7 @@ Result<void> FindByDiscovery(Options& options) {
         "failed to join discovery cluster (" + registered.error().message + ")";
     KV_WARN("failed to bootstrap; discovery token was already used",
             {"discovery-token", options.discovery_token},
-            {"discovery-endpoints", Joined(options.discovery_endpoints)}, {"error", error});
+            {"discovery-endpoints", Join(options.discovery_endpoints, ",")}, {"error", error});
     KV_WARN("do not reuse discovery token; generate a new one to bootstrap a cluster");
     return Fail(registered.error().code, error);
   }

@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
+
+#include "base/text/parse_number.h"
 
 namespace kvorum::server {
 namespace {
@@ -19,9 +20,7 @@ std::uint64_t LimitIn(const std::filesystem::path& file) {
   std::ifstream in(file);
   std::string word;
   if (!(in >> word)) return kNoLimit;
-  std::uint64_t limit = kNoLimit;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), limit);
-  return error == std::errc() && end == word.data() + word.size() ? limit : kNoLimit;
+  return ParseNumber<std::uint64_t>(word).value_or(kNoLimit);
 }
 
 // The lowest limit of the group and its ancestors.

@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
-#include <system_error>
 
 namespace kvorum::server {
 namespace {
@@ -38,8 +37,7 @@ Result<void> LockMemory() {
                     std::to_string(limit.rlim_cur) + " bytes");
   }
   if (mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0) return {};
-  return Fail(Code::kFailedPrecondition,
-              "--memory-mlock: " + std::generic_category().message(errno));
+  return Fail(Code::kFailedPrecondition, "--memory-mlock: " + ErrnoText(errno));
 }
 
 }  // namespace kvorum::server

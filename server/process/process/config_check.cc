@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "api/member.h"
+#include "base/error.h"
 #include "base/file_system.h"
 #include "base/net/resolved_url.h"
 #include "base/net/url.h"
@@ -144,7 +145,7 @@ class Checker {
       return Fail(Code::kInvalidArgument, folder.string() + " is not a directory");
     if (::access(folder.c_str(), W_OK | X_OK) == 0) return {};
     return Fail(Code::kInvalidArgument,
-                folder.string() + " cannot be written: " + std::generic_category().message(errno));
+                folder.string() + " cannot be written: " + ErrnoText(errno));
   }
 
   // Certificates that this server would make for itself are not made.

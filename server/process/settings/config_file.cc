@@ -8,9 +8,9 @@
 #include <chrono>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
+#include "base/error.h"
 #include "base/letter_case.h"
 #include "base/text/duration_text.h"
 #include "base/text/go_number.h"
@@ -133,9 +133,7 @@ class Walker {
 
 Result<std::string> ReadConfigText(const std::string& path) {
   const auto fail = [&path](const char* what, int error) {
-    return Fail(
-        Code::kInvalidArgument,
-        fmt::format("{} {}: {}", what, path, LowerCase(std::generic_category().message(error))));
+    return Fail(Code::kInvalidArgument, fmt::format("{} {}: {}", what, path, GoErrnoText(error)));
   };
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return fail("open", errno);

@@ -8,6 +8,7 @@
 #include "base/api_errors.h"
 #include "base/failpoint/failpoint.h"
 #include "base/log/logging.h"
+#include "base/majority.h"
 #include "base/text/human_bytes.h"
 #include "mvcc/index/index_file.h"
 #include "raft/node.h"
@@ -45,7 +46,7 @@ bool AreMajorityOfVoters(const MembershipView& view, const std::set<raft::Member
     ++voters;
     among_them += peers.contains(id) ? 1 : 0;
   }
-  return 2 * among_them > voters;
+  return among_them >= Majority(voters);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "api/member_id.h"
 #include "base/log/logging.h"
 #include "base/net/resolved_url.h"
+#include "base/words.h"
 #include "server/replica/upkeep/cluster_version.h"
 
 namespace kvorum::server {
@@ -17,15 +18,6 @@ constexpr Duration kFetchTimeout = std::chrono::seconds(10);
 
 UrlResolver ResolverOf(PeerRequester& peers) {
   return [&peers](const std::string& url) { return peers.Resolve(url); };
-}
-
-std::string Join(const std::vector<std::string>& parts, std::string_view separator = " ") {
-  std::string text;
-  for (const std::string& part : parts) {
-    if (!text.empty()) text += separator;
-    text += part;
-  }
-  return text;
 }
 
 }  // namespace
@@ -104,7 +96,7 @@ Result<std::vector<Member>> MatchMembers(PeerRequester& peers, std::vector<Membe
     if (match == local.end()) {
       return Fail(Code::kFailedPrecondition, "PeerURLs: no match found for existing member (" +
                                                  IdText(member.id) + ", [" +
-                                                 Join(member.peer_urls) + "])");
+                                                 Join(member.peer_urls, " ") + "])");
     }
     match->id = member.id;
     match->is_learner = member.is_learner;

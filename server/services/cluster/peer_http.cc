@@ -1,12 +1,12 @@
 #include "server/services/cluster/peer_http.h"
 
-#include <charconv>
 #include <string>
 #include <utility>
 
 #include "api/entries/history_json.h"
 #include "api/member_id.h"
 #include "base/log/logging.h"
+#include "base/text/parse_number.h"
 #include "rpc/http/http_error.h"
 #include "server/call/quarantine.h"
 #include "server/call/request_batcher.h"
@@ -35,13 +35,12 @@ void ServePromote(ServiceContext& context, ClusterService& cluster, const rpc::H
                   rpc::HttpReply reply) {
   if (request.method != "POST") return reply.Send(rpc::WrongMethod("POST"));
   const std::string_view text = request.Path().substr(kPromotePrefix.size());
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) {
+  const auto number = ParseNumber<std::uint64_t>(text);
+  if (!number) {
     return reply.Send(WithClusterId(
         context, rpc::HttpError(404, "member " + std::string(text) + " not found in cluster")));
   }
-  const raft::MemberId id{number};
+  const raft::MemberId id{*number};
   const TimePoint deadline = context.replica->clock().Now() + context.limits.request_timeout;
   cluster.PromoteAsLeader(
       id, deadline,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/api_errors.h"
+#include "base/majority.h"
 
 namespace kvorum::server {
 namespace {
@@ -12,7 +13,7 @@ struct Voters {
   std::size_t started = 0;
   std::size_t connected = 0;
 
-  bool has_started_quorum() const { return started >= all / 2 + 1; }
+  bool has_started_quorum() const { return started >= Majority(all); }
 };
 
 Voters CountVoters(const MembershipView& view, const Connections& connections,
@@ -46,7 +47,7 @@ Result<void> CheckStrictAdd(const MembershipView& view, const Member& added,
     if (!is_lone && !after.has_started_quorum()) return kErrNotEnoughStarted.Fail();
   }
   // The new member counts as unreachable. A single member may always add another.
-  const std::size_t quorum = (voters.all + 1) / 2 + 1;
+  const std::size_t quorum = Majority(voters.all + 1);
   if (voters.all != 1 && voters.connected < quorum) return kErrUnhealthy.Fail();
   return {};
 }

@@ -31,11 +31,6 @@ std::string StatusText(const Error& error) {
   return "rpc error: code = " + std::string(CodeName(error.code)) + " desc = " + error.message;
 }
 
-void WritePrefix(std::string& out, std::size_t at, std::size_t size_bytes) {
-  for (std::size_t i = 0; i < 4; ++i)
-    out[at + 1 + i] = static_cast<char>(size_bytes >> (24 - 8 * i));
-}
-
 // One Watch call: passes the client's requests to its stream of watchers, frames the stream's
 // responses, and sends them as fast as the client reads.
 //
@@ -178,7 +173,7 @@ void WatchSession::Send(const watch::Response& response, const watch::Body* even
   AppendWatchResponse(tail, context_.Header(response.revision), response);
   std::size_t size = tail.size() - prefix_at - rpc::kMessagePrefixBytes;
   if (events != nullptr) size += events->size_bytes;
-  WritePrefix(tail, prefix_at, size);
+  tail.replace(prefix_at, rpc::kMessagePrefixBytes, rpc::View(rpc::PrefixOf(size)));
   pending_bytes_ += tail.size() - prefix_at;
   ++pending_messages_;
   if (events == nullptr) return;

@@ -1,11 +1,11 @@
 #include "server/services/maintenance/defragment_turn_http.h"
 
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/text/parse_number.h"
 #include "server/replica/drive/replica.h"
 #include "server/state/membership.h"
 
@@ -34,11 +34,9 @@ std::optional<Question> Read(std::string_view text) {
   for (const Word& word : kWords) {
     if (!text.starts_with(word.text)) continue;
     text.remove_prefix(word.text.size());
-    std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (text.empty() || error != std::errc{} || end != text.data() + text.size())
-      return std::nullopt;
-    return Question{word.request, raft::MemberId{number}};
+    const auto number = ParseNumber<std::uint64_t>(text);
+    if (!number) return std::nullopt;
+    return Question{word.request, raft::MemberId{*number}};
   }
   return std::nullopt;
 }

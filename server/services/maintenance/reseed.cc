@@ -8,6 +8,7 @@
 #include "api/member_id.h"
 #include "base/api_errors.h"
 #include "base/log/logging.h"
+#include "base/majority.h"
 #include "server/call/quarantine.h"
 #include "server/peer/codec/transport.h"
 #include "server/replica/drive/replica.h"
@@ -55,7 +56,7 @@ Result<void> CheckMajorityBeside(const ServiceContext& context, raft::MemberId m
     ++beside;
     if (id == context.member_id || context.transport->ActiveSince(id).has_value()) ++heard;
   }
-  const std::size_t majority = voters / 2 + 1;
+  const std::size_t majority = Majority(voters);
   if (beside < majority)
     return Fail(
         Code::kFailedPrecondition,

@@ -28,13 +28,6 @@ constexpr BoundedSource::Limits kLimits{.grace = std::chrono::hours(1),
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 static_assert(kPieceBytes % mvcc::kImageUnitBytes == 0);
 
-std::string MessagePrefix(std::size_t size_bytes) {
-  std::string prefix(rpc::kMessagePrefixBytes, '\0');
-  for (std::size_t i = prefix.size() - 1; i > 0; --i, size_bytes >>= 8)
-    prefix[i] = static_cast<char>(size_bytes);
-  return prefix;
-}
-
 }  // namespace
 
 SnapshotStream::SnapshotStream(ServiceContext& context, std::shared_ptr<rpc::ServerStream> stream,
@@ -157,8 +150,8 @@ void SnapshotStream::AppendMessage(const SharedBytes& blob, Piece& piece) {
   const std::uint64_t remaining_bytes = total_bytes_ - std::min(total_bytes_, made_bytes_);
   const std::string head = EncodeSnapshotHead(remaining_bytes, blob.size());
   const std::string tail = EncodeSnapshotTail(version_);
-  piece.frames.push_back(
-      SharedBytes::Copy(MessagePrefix(head.size() + blob.size() + tail.size()) + head));
+  piece.frames.push_back(SharedBytes::Copy(
+      std::string(rpc::View(rpc::PrefixOf(head.size() + blob.size() + tail.size()))) + head));
   piece.frames.push_back(blob);
   if (!tail.empty()) piece.frames.push_back(SharedBytes::Copy(tail));
   piece.size_bytes += blob.size();

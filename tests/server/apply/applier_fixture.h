@@ -18,6 +18,7 @@
 #include "base/task.h"
 #include "server/apply/applier.h"
 #include "server/apply/auth_applier.h"
+#include "tests/manual_clock.h"
 #include "tests/mvcc/store_fixture.h"
 #include "tests/server/request_bodies.h"
 

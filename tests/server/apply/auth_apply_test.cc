@@ -11,6 +11,7 @@
 #include "api/auth_messages.h"
 #include "api/lease_messages.h"
 #include "auth/password.h"
+#include "tests/auth/password_hash.h"
 #include "tests/server/auth/auth_fixture.h"
 
 namespace kvorum::server {

@@ -14,6 +14,7 @@
 #include "base/api_errors.h"
 #include "proto/rpc.pb.h"
 #include "server/call/access.h"
+#include "tests/auth/password_hash.h"
 #include "tests/server/replica/small_cluster.h"
 #include "tests/server/request_bodies.h"
 #include "tests/server/served_member.h"

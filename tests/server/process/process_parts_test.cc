@@ -15,6 +15,7 @@
 #include "server/process/process/removal.h"
 #include "server/process/settings/part_options.h"
 #include "server/state/membership.h"
+#include "tests/manual_clock.h"
 #include "tests/mvcc/manual_executor.h"
 #include "tests/server/served_member.h"
 

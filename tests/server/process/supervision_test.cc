@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "server/state/raft_status.h"
+#include "tests/manual_clock.h"
 #include "tests/mvcc/manual_executor.h"
 
 namespace kvorum::server {

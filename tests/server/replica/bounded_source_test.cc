@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "tests/manual_clock.h"
 #include "tests/server/replica/mebibyte.h"
 
 namespace kvorum::server {

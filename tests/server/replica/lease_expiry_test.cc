@@ -18,6 +18,7 @@
 #include "server/state/alarms.h"
 #include "server/state/leases.h"
 #include "server/state/raft_status.h"
+#include "tests/manual_clock.h"
 #include "tests/mvcc/manual_executor.h"
 
 namespace kvorum::server {

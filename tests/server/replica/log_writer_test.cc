@@ -14,6 +14,7 @@
 #include "base/log/logging.h"
 #include "datadir/snapshot_files.h"
 #include "tests/disk/sim_file_system.h"
+#include "tests/manual_clock.h"
 #include "tests/mvcc/manual_executor.h"
 #include "tests/server/replica/log_file.h"
 

@@ -20,6 +20,7 @@
 #include "server/replica/recovery/local_member_options.h"
 #include "tests/disk/memory_backend.h"
 #include "tests/disk/sim_file_system.h"
+#include "tests/server/no_transport.h"
 #include "tests/server/replica/lanes.h"
 
 namespace kvorum::server {

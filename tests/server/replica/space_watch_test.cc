@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/log/logging.h"
+#include "tests/manual_clock.h"
 #include "tests/mvcc/manual_executor.h"
 
 namespace kvorum::server {

@@ -26,6 +26,7 @@
 #include "server/replica/drive/request_id.h"
 #include "server/replica/member/local_member.h"
 #include "server/replica/recovery/local_member_options.h"
+#include "tests/server/no_transport.h"
 #include "tests/server/request_bodies.h"
 
 namespace kvorum::server {

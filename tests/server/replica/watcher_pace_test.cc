@@ -9,6 +9,7 @@
 
 #include "base/api_errors.h"
 #include "server/replica/drive/waiting_proposals.h"
+#include "tests/manual_clock.h"
 #include "tests/mvcc/manual_executor.h"
 
 namespace kvorum::server {

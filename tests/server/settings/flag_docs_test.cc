@@ -1,19 +1,109 @@
 // The pages that list the flags are what the table says.
 #include "server/process/settings/flag_docs.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "server/process/settings/config_file.h"
+#include "server/process/settings/config_keys.h"
+#include "server/process/settings/feature_gates.h"
+#include "server/process/settings/flag_table.h"
+#include "server/process/settings/old_spellings.h"
 #include "server/process/settings/options.h"
+#include "server/process/settings/settings_reader.h"
 #include "server/process/settings/yaml_tree.h"
 
 namespace kvorum::server {
 namespace {
+
+const ConfigKey* KeyOf(std::string_view flag) {
+  const auto keys = ConfigKeys();
+  const auto it = std::ranges::find(keys, flag, &ConfigKey::flag);
+  return it == keys.end() ? nullptr : &*it;
+}
+
+std::string KeyText(std::string_view flag) {
+  const ConfigKey* const key = KeyOf(flag);
+  if (key == nullptr) return "";
+  const std::string section = key->section.empty() ? "" : std::string(key->section) + ".";
+  return "`" + section + std::string(key->key) + "`";
+}
+
+std::string_view StateOf(Support support) {
+  switch (support) {
+    case Support::kEffective:
+      return "works";
+    case Support::kIgnored:
+      return "no effect";
+  }
+  return "";
+}
+
+std::string InCode(std::string_view text) {
+  return text.empty() ? std::string() : "`" + std::string(text) + "`";
+}
+
+constexpr char kFlagsIntroduction[] = R"(# Flags
+
+This page is made from the server's table of flags. A test compares them, and writes the page with
+`KVORUM_REWRITE=1 build/release/bin/server_settings_test`. A flag with "no effect" is accepted, and a
+start with another value than its default logs the reason. A key is that of `--config-file`: durations
+are numbers of nanoseconds there, and lists of URLs are texts with commas.
+
+`kvorum --config-check` prints every setting with its value and its source:
+
+```console
+$ ETCD_MAX_TXN_OPS=256 kvorum --config-check --name n1 \
+>   --listen-client-urls http://localhost:12379 --advertise-client-urls http://localhost:12379 \
+>   --listen-peer-urls http://localhost:12380 --initial-advertise-peer-urls http://localhost:12380 \
+>   --initial-cluster n1=http://localhost:12380 | grep -E ' (name|max-txn-ops|snapshot-count) '
+  name = n1  [flag]
+  snapshot-count = 10000  [default]
+  max-txn-ops = 256  [environment (ETCD_MAX_TXN_OPS)]
+```
+)";
+
+// docs/operations/flags.md: every flag, variable, key of the file and feature gate, with its state.
+std::string FlagsPage() {
+  std::string page = kFlagsIntroduction;
+  std::string_view section;
+  for (const Flag& flag : Flags()) {
+    if (flag.section != section) {
+      section = flag.section;
+      page += fmt::format(
+          "\n## {}\n\n| flag | variable | key | default | state | |\n| --- | --- | --- | --- | --- "
+          "| --- |\n",
+          section);
+    }
+    page += fmt::format("| `--{}` | `{}` | {} | {} | {} | {} |\n", flag.name,
+                        EnvironmentName(flag.name), KeyText(flag.name), InCode(flag.default_text),
+                        StateOf(flag.support), flag.help);
+  }
+  page += "\n## Feature gates\n\n| gate | stage | default | state |\n| --- | --- | --- | --- |\n";
+  for (const GateDescription& gate : DescribeGates()) {
+    page += fmt::format("| `{}` | {} | {} | {} |\n", gate.name, gate.stage,
+                        gate.by_default ? "on" : "off",
+                        gate.has_effect ? "works" : "no effect: " + std::string(gate.reason));
+  }
+  page +=
+      "\n## Old spellings\n\nTaken with a warning, as flags, as variables and, where they stand "
+      "for "
+      "something, as keys.\n\n| flag of 3.4 to 3.6 | stands for |\n| --- | --- |\n";
+  for (const OldSpelling& old : OldSpellings()) {
+    std::string meaning = "nothing: " + std::string(old.reason);
+    if (!old.flag.empty()) meaning = "`--" + std::string(old.flag) + "`";
+    if (!old.gate.empty()) meaning = "`--feature-gates=" + std::string(old.gate) + "=…`";
+    page += fmt::format("| `--{}` | {} |\n", old.name, meaning);
+  }
+  return page;
+}
 
 // With KVORUM_REWRITE set, the file is written anew.
 void ExpectFileIs(const std::string& path, const std::string& made) {

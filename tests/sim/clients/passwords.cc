@@ -1,6 +1,7 @@
 #include "tests/sim/clients/passwords.h"
 
 #include "tests/auth/executor_password_work.h"
+#include "tests/auth/password_hash.h"
 
 namespace kvorum::sim {
 

@@ -1,4 +1,4 @@
-#include "server/metrics/exposition.h"
+#include "base/text/metric_text.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace kvorum::server {
+namespace kvorum {
 namespace {
 
 void AppendEscaped(std::string_view text, bool in_quotes, std::string& out) {
@@ -117,4 +117,4 @@ void Samples::Write(MetricType type, std::string_view help, std::string& out) {
   for (const Series& series : series_) out += series.lines;
 }
 
-}  // namespace kvorum::server
+}  // namespace kvorum

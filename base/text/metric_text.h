@@ -10,7 +10,7 @@
 
 #include "base/metric.h"
 
-namespace kvorum::server {
+namespace kvorum {
 
 enum class MetricType : std::uint8_t { kCounter, kGauge, kHistogram, kSummary };
 std::string_view Name(MetricType type);
@@ -55,4 +55,4 @@ class Samples {
 // The shortest decimal that reads back as the number, like strconv.FormatFloat(f, 'g', -1, 64).
 std::string GoFloat(double value);
 
-}  // namespace kvorum::server
+}  // namespace kvorum
