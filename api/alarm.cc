@@ -1,9 +1,14 @@
 #include "api/alarm.h"
 
+#include <iterator>
+
 #include "api/tables.h"
 
 namespace kvorum::server {
 namespace {
+
+constexpr std::string_view kAlarmActions[] = {"GET", "ACTIVATE", "DEACTIVATE"};
+constexpr std::string_view kAlarmTypes[] = {"NONE", "NOSPACE", "CORRUPT"};
 
 // On the wire an alarm's fields are part of the request itself.
 struct FlatRequest {
@@ -12,15 +17,18 @@ struct FlatRequest {
   AlarmType type = AlarmType::kNone;
 };
 constexpr auto kAlarmRequest =
-    Describe<FlatRequest, Field<1, &FlatRequest::action>, Field<2, &FlatRequest::member>,
-             Field<3, &FlatRequest::type>>("etcdserverpb.AlarmRequest");
+    Describe<FlatRequest, Enum<1, &FlatRequest::action, kAlarmActions, "action", kShown>,
+             Field<2, &FlatRequest::member, "memberID", kShown>,
+             Enum<3, &FlatRequest::type, kAlarmTypes, "alarm", kShown>>(
+        "etcdserverpb.AlarmRequest");
 
 constexpr const wire::Table* kAlarmTables[] = {&kAlarm, &kAlarmRequest};
 
 }  // namespace
 
 constexpr wire::Message<Alarm> kAlarm =
-    Describe<Alarm, Field<1, &Alarm::member>, Field<2, &Alarm::type>>("etcdserverpb.AlarmMember");
+    Describe<Alarm, Field<1, &Alarm::member, "memberID">,
+             Enum<2, &Alarm::type, kAlarmTypes, "alarm">>("etcdserverpb.AlarmMember");
 
 MessageTables AlarmTables() { return kAlarmTables; }
 
@@ -41,15 +49,9 @@ std::string AlarmText(const Alarm& alarm) {
 }
 
 std::string AlarmName(AlarmType type) {
-  switch (type) {
-    case AlarmType::kNone:
-      return "NONE";
-    case AlarmType::kNoSpace:
-      return "NOSPACE";
-    case AlarmType::kCorrupt:
-      return "CORRUPT";
-  }
-  return std::to_string(static_cast<std::int32_t>(type));
+  const auto number = static_cast<std::int32_t>(type);
+  const auto place = static_cast<std::uint32_t>(number);
+  return place < std::size(kAlarmTypes) ? std::string(kAlarmTypes[place]) : std::to_string(number);
 }
 
 std::string EncodeAlarmRequest(const AlarmRequest& request) {

@@ -14,47 +14,60 @@ using wire::Texts;
 struct Name {
   std::string_view name;
 };
-constexpr auto kName = Describe<Name, Text<1, &Name::name>>(
+constexpr auto kName = Describe<Name, Text<1, &Name::name, "name", kShown>>(
     "etcdserverpb.AuthUserGetRequest etcdserverpb.AuthUserDeleteRequest "
-    "etcdserverpb.AuthRoleAddRequest etcdserverpb.AuthRoleGetRequest "
-    "etcdserverpb.AuthRoleDeleteRequest");
+    "etcdserverpb.AuthRoleAddRequest");
+constexpr auto kRoleName = Describe<Name, Text<1, &Name::name, "role", kShown>>(
+    "etcdserverpb.AuthRoleGetRequest etcdserverpb.AuthRoleDeleteRequest");
 
 constexpr auto kAuthenticate =
-    Describe<AuthenticateRequest, Text<1, &AuthenticateRequest::name>,
-             Text<2, &AuthenticateRequest::password>>("etcdserverpb.AuthenticateRequest");
+    Describe<AuthenticateRequest, Text<1, &AuthenticateRequest::name, "name">,
+             Text<2, &AuthenticateRequest::password, "password">>(
+        "etcdserverpb.AuthenticateRequest");
 
-constexpr auto kLogin = Describe<LoginEntry, UncheckedText<1, &LoginEntry::name>,
-                                 UncheckedText<3, &LoginEntry::token_prefix>>(
+constexpr auto kLogin = Describe<LoginEntry, UncheckedText<1, &LoginEntry::name, "name">,
+                                 UncheckedText<3, &LoginEntry::token_prefix, "simple_token">>(
     "etcdserverpb.InternalAuthenticateRequest");
 
+constexpr auto kNoPassword = Describe<bool, Only<1, bool, "no_password">>("authpb.UserAddOptions");
 // The options go into the log as received.
 constexpr auto kUserAdd =
-    Describe<UserPasswordRequest, Text<1, &UserPasswordRequest::name>,
-             Text<2, &UserPasswordRequest::password>, Encoded<3, &UserPasswordRequest::options>,
-             Text<4, &UserPasswordRequest::hashed_password>>("etcdserverpb.AuthUserAddRequest");
-constexpr auto kNoPassword = Describe<bool, Only<1, bool>>("authpb.UserAddOptions");
+    Describe<UserPasswordRequest, Text<1, &UserPasswordRequest::name, "name">,
+             Text<2, &UserPasswordRequest::password, "password">,
+             Encoded<3, &UserPasswordRequest::options, kNoPassword, "options">,
+             Text<4, &UserPasswordRequest::hashed_password, "hashedPassword">>(
+        "etcdserverpb.AuthUserAddRequest");
 
-constexpr auto kChangePassword = Describe<UserPasswordRequest, Text<1, &UserPasswordRequest::name>,
-                                          Text<2, &UserPasswordRequest::password>,
-                                          Text<3, &UserPasswordRequest::hashed_password>>(
-    "etcdserverpb.AuthUserChangePasswordRequest");
+constexpr auto kChangePassword =
+    Describe<UserPasswordRequest, Text<1, &UserPasswordRequest::name, "name">,
+             Text<2, &UserPasswordRequest::password, "password">,
+             Text<3, &UserPasswordRequest::hashed_password, "hashedPassword">>(
+        "etcdserverpb.AuthUserChangePasswordRequest");
 
 constexpr auto kUserRole =
-    Describe<UserRoleRequest, Text<1, &UserRoleRequest::user>, Text<2, &UserRoleRequest::role>>(
-        "etcdserverpb.AuthUserGrantRoleRequest etcdserverpb.AuthUserRevokeRoleRequest");
+    Describe<UserRoleRequest, Text<1, &UserRoleRequest::user, "user", kShown>,
+             Text<2, &UserRoleRequest::role, "role", kShown>>(
+        "etcdserverpb.AuthUserGrantRoleRequest");
+constexpr auto kNameRole =
+    Describe<UserRoleRequest, Text<1, &UserRoleRequest::user, "name", kShown>,
+             Text<2, &UserRoleRequest::role, "role", kShown>>(
+        "etcdserverpb.AuthUserRevokeRoleRequest");
 
+constexpr std::string_view kPermissionTypes[] = {"READ", "WRITE", "READWRITE"};
 constexpr auto kPermission =
-    Describe<auth::Permission, Field<1, &auth::Permission::type>, Field<2, &auth::Permission::key>,
-             Field<3, &auth::Permission::range_end>>("authpb.Permission");
+    Describe<auth::Permission,
+             Enum<1, &auth::Permission::type, kPermissionTypes, "permType", kShown>,
+             Field<2, &auth::Permission::key, "key", kShown>,
+             Field<3, &auth::Permission::range_end, "range_end", kShown>>("authpb.Permission");
 constexpr auto kGrantPermission =
-    Describe<GrantPermissionRequest, Text<1, &GrantPermissionRequest::role>,
-             Nested<2, &GrantPermissionRequest::permission, kPermission>>(
+    Describe<GrantPermissionRequest, Text<1, &GrantPermissionRequest::role, "name", kShown>,
+             Nested<2, &GrantPermissionRequest::permission, kPermission, "perm", kShown>>(
         "etcdserverpb.AuthRoleGrantPermissionRequest");
 
 constexpr auto kRevokePermission =
-    Describe<RevokePermissionRequest, Text<1, &RevokePermissionRequest::role>,
-             Field<2, &RevokePermissionRequest::key>,
-             Field<3, &RevokePermissionRequest::range_end>>(
+    Describe<RevokePermissionRequest, Text<1, &RevokePermissionRequest::role, "role", kShown>,
+             Field<2, &RevokePermissionRequest::key, "key", kShown>,
+             Field<3, &RevokePermissionRequest::range_end, "range_end", kShown>>(
         "etcdserverpb.AuthRoleRevokePermissionRequest");
 
 struct StatusAnswer {
@@ -63,40 +76,45 @@ struct StatusAnswer {
   std::uint64_t revision = 0;
 };
 constexpr auto kStatusAnswer =
-    Describe<StatusAnswer, Nested<1, &StatusAnswer::header, kResponseHeader>,
-             Field<2, &StatusAnswer::enabled>, Field<3, &StatusAnswer::revision>>(
-        "etcdserverpb.AuthStatusResponse");
+    Describe<StatusAnswer, Nested<1, &StatusAnswer::header, kResponseHeader, "header">,
+             Field<2, &StatusAnswer::enabled, "enabled">,
+             Field<3, &StatusAnswer::revision, "authRevision">>("etcdserverpb.AuthStatusResponse");
 
 struct TokenAnswer {
   ResponseHeader header;
   std::string_view token;
 };
 constexpr auto kTokenAnswer =
-    Describe<TokenAnswer, Nested<1, &TokenAnswer::header, kResponseHeader>,
-             Text<2, &TokenAnswer::token>>("etcdserverpb.AuthenticateResponse");
+    Describe<TokenAnswer, Nested<1, &TokenAnswer::header, kResponseHeader, "header">,
+             Text<2, &TokenAnswer::token, "token">>("etcdserverpb.AuthenticateResponse");
 
 struct NamesAnswer {
   ResponseHeader header;
   std::vector<std::string_view> names;
 };
-constexpr auto kNamesAnswer =
-    Describe<NamesAnswer, Nested<1, &NamesAnswer::header, kResponseHeader>,
-             Text<2, &NamesAnswer::names>>(
-        "etcdserverpb.AuthUserGetResponse etcdserverpb.AuthUserListResponse "
-        "etcdserverpb.AuthRoleListResponse");
+constexpr auto kRolesAnswer =
+    Describe<NamesAnswer, Nested<1, &NamesAnswer::header, kResponseHeader, "header">,
+             Text<2, &NamesAnswer::names, "roles">>(
+        "etcdserverpb.AuthUserGetResponse etcdserverpb.AuthRoleListResponse");
+constexpr auto kUsersAnswer =
+    Describe<NamesAnswer, Nested<1, &NamesAnswer::header, kResponseHeader, "header">,
+             Text<2, &NamesAnswer::names, "users">>("etcdserverpb.AuthUserListResponse");
 
 struct RoleAnswer {
   ResponseHeader header;
   std::vector<auth::Permission> permissions;
 };
 constexpr auto kRoleAnswer =
-    Describe<RoleAnswer, Nested<1, &RoleAnswer::header, kResponseHeader>,
-             Nested<2, &RoleAnswer::permissions, kPermission>>("etcdserverpb.AuthRoleGetResponse");
+    Describe<RoleAnswer, Nested<1, &RoleAnswer::header, kResponseHeader, "header">,
+             Nested<2, &RoleAnswer::permissions, kPermission, "perm">>(
+        "etcdserverpb.AuthRoleGetResponse");
 
 constexpr const wire::Table* kAuthTables[] = {
-    &kName,           &kAuthenticate, &kLogin,       &kUserAdd,         &kNoPassword,
-    &kChangePassword, &kUserRole,     &kPermission,  &kGrantPermission, &kRevokePermission,
-    &kStatusAnswer,   &kTokenAnswer,  &kNamesAnswer, &kRoleAnswer};
+    &kName,         &kRoleName,    &kAuthenticate,    &kLogin,
+    &kUserAdd,      &kNoPassword,  &kChangePassword,  &kUserRole,
+    &kNameRole,     &kPermission,  &kGrantPermission, &kRevokePermission,
+    &kStatusAnswer, &kTokenAnswer, &kRolesAnswer,     &kUsersAnswer,
+    &kRoleAnswer};
 
 // The log has the hash only.
 UserPasswordRequest WithoutPassword(UserPasswordRequest request) {
@@ -232,8 +250,9 @@ SharedBytes EncodeAuthenticateResponse(const ResponseHeader& header, std::string
   return wire::EncodeShared(kTokenAnswer, {.header = header, .token = token});
 }
 
+// Users are written as roles are: the fields have one number.
 SharedBytes EncodeNames(const ResponseHeader& header, std::span<const std::string> names) {
-  return wire::EncodeShared(kNamesAnswer,
+  return wire::EncodeShared(kRolesAnswer,
                             {.header = header, .names = {names.begin(), names.end()}});
 }
 

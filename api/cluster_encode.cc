@@ -10,19 +10,22 @@ namespace kvorum::server {
 namespace {
 
 constexpr auto kAddRequest =
-    Describe<MemberRequest, Text<1, &MemberRequest::peer_urls>,
-             Field<2, &MemberRequest::is_learner>>("etcdserverpb.MemberAddRequest");
+    Describe<MemberRequest, Text<1, &MemberRequest::peer_urls, "peerURLs">,
+             Field<2, &MemberRequest::is_learner, "isLearner">>("etcdserverpb.MemberAddRequest");
 constexpr auto kUpdateRequest =
-    Describe<MemberRequest, Field<1, &MemberRequest::id>, Text<2, &MemberRequest::peer_urls>>(
-        "etcdserverpb.MemberUpdateRequest");
-constexpr auto kId = Describe<raft::MemberId, Only<1, raft::MemberId>>(
-    "etcdserverpb.MemberRemoveRequest etcdserverpb.MemberPromoteRequest "
-    "etcdserverpb.MoveLeaderRequest");
-constexpr auto kLinearizable = Describe<bool, Only<1, bool>>("etcdserverpb.MemberListRequest");
+    Describe<MemberRequest, Field<1, &MemberRequest::id, "ID">,
+             Text<2, &MemberRequest::peer_urls, "peerURLs">>("etcdserverpb.MemberUpdateRequest");
+constexpr auto kId = Describe<raft::MemberId, Only<1, raft::MemberId, "ID">>(
+    "etcdserverpb.MemberRemoveRequest etcdserverpb.MemberPromoteRequest");
+constexpr auto kTargetId =
+    Describe<raft::MemberId, Only<1, raft::MemberId, "targetID">>("etcdserverpb.MoveLeaderRequest");
+constexpr auto kLinearizable =
+    Describe<bool, Only<1, bool, "linearizable">>("etcdserverpb.MemberListRequest");
 
 constexpr auto kMember =
-    Describe<Member, Field<1, &Member::id>, Text<2, &Member::name>, Text<3, &Member::peer_urls>,
-             Text<4, &Member::client_urls>, Field<5, &Member::is_learner>>("etcdserverpb.Member");
+    Describe<Member, Field<1, &Member::id, "ID">, Text<2, &Member::name, "name">,
+             Text<3, &Member::peer_urls, "peerURLs">, Text<4, &Member::client_urls, "clientURLs">,
+             Field<5, &Member::is_learner, "isLearner">>("etcdserverpb.Member");
 
 struct AddAnswer {
   ResponseHeader header;
@@ -30,22 +33,23 @@ struct AddAnswer {
   std::vector<Member> members;
 };
 constexpr auto kAddAnswer =
-    Describe<AddAnswer, Nested<1, &AddAnswer::header, kResponseHeader>,
-             Nested<2, &AddAnswer::added, kMember>, Nested<3, &AddAnswer::members, kMember>>(
-        "etcdserverpb.MemberAddResponse");
+    Describe<AddAnswer, Nested<1, &AddAnswer::header, kResponseHeader, "header">,
+             Nested<2, &AddAnswer::added, kMember, "member">,
+             Nested<3, &AddAnswer::members, kMember, "members">>("etcdserverpb.MemberAddResponse");
 
 struct MembersAnswer {
   ResponseHeader header;
   std::vector<Member> members;
 };
 constexpr auto kMembersAnswer =
-    Describe<MembersAnswer, Nested<1, &MembersAnswer::header, kResponseHeader>,
-             Nested<2, &MembersAnswer::members, kMember>>(
+    Describe<MembersAnswer, Nested<1, &MembersAnswer::header, kResponseHeader, "header">,
+             Nested<2, &MembersAnswer::members, kMember, "members">>(
         "etcdserverpb.MemberListResponse etcdserverpb.MemberRemoveResponse "
         "etcdserverpb.MemberUpdateResponse etcdserverpb.MemberPromoteResponse");
 
-constexpr const wire::Table* kClusterTables[] = {
-    &kAddRequest, &kUpdateRequest, &kId, &kLinearizable, &kMember, &kAddAnswer, &kMembersAnswer};
+constexpr const wire::Table* kClusterTables[] = {&kAddRequest, &kUpdateRequest, &kId,
+                                                 &kTargetId,   &kLinearizable,  &kMember,
+                                                 &kAddAnswer,  &kMembersAnswer};
 
 std::vector<Member> MembersOf(const MembershipView& view) {
   const auto members = std::views::values(view.members);

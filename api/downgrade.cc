@@ -7,19 +7,21 @@
 namespace kvorum::server {
 namespace {
 
+constexpr std::string_view kDowngradeActions[] = {"VALIDATE", "ENABLE", "CANCEL"};
 constexpr auto kDowngradeRequest =
-    Describe<DowngradeRequest, Field<1, &DowngradeRequest::action>,
-             Text<2, &DowngradeRequest::version>>("etcdserverpb.DowngradeRequest");
+    Describe<DowngradeRequest, Enum<1, &DowngradeRequest::action, kDowngradeActions, "action">,
+             Text<2, &DowngradeRequest::version, "version">>("etcdserverpb.DowngradeRequest");
 struct Answer {
   ResponseHeader header;
   std::string_view version;
 };
 constexpr auto kAnswer =
-    Describe<Answer, Nested<1, &Answer::header, kResponseHeader>, Text<2, &Answer::version>>(
-        "etcdserverpb.DowngradeResponse");
-constexpr auto kEntry = Describe<DowngradeInfo, Field<1, &DowngradeInfo::enabled>,
-                                 UncheckedText<2, &DowngradeInfo::target_version>>(
-    "membershippb.DowngradeInfoSetRequest");
+    Describe<Answer, Nested<1, &Answer::header, kResponseHeader, "header">,
+             Text<2, &Answer::version, "version">>("etcdserverpb.DowngradeResponse");
+constexpr auto kEntry =
+    Describe<DowngradeInfo, Field<1, &DowngradeInfo::enabled, "enabled", kShown>,
+             UncheckedText<2, &DowngradeInfo::target_version, "ver", kShown>>(
+        "membershippb.DowngradeInfoSetRequest");
 
 constexpr const wire::Table* kDowngradeTables[] = {&kDowngradeInfo, &kDowngradeRequest, &kAnswer,
                                                    &kEntry};
@@ -31,8 +33,9 @@ Error MalformedDowngradeInfo() {
 }  // namespace
 
 constexpr wire::Message<DowngradeInfo> kDowngradeInfo =
-    Describe<DowngradeInfo, Field<1, &DowngradeInfo::enabled>,
-             Text<2, &DowngradeInfo::target_version>>("etcdserverpb.DowngradeInfo");
+    Describe<DowngradeInfo, Field<1, &DowngradeInfo::enabled, "enabled">,
+             Text<2, &DowngradeInfo::target_version, "targetVersion">>(
+        "etcdserverpb.DowngradeInfo");
 
 MessageTables DowngradeTables() { return kDowngradeTables; }
 

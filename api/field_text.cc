@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/utf8.h"
+#include "proto/fields.h"
 #include "proto/wire.h"
 
 namespace kvorum::server {
@@ -76,64 +77,66 @@ void AppendQuoted(std::string_view bytes, AppendBytes append, std::string& out) 
   out += '"';
 }
 
-void AppendValue(const ShownField& field, wire::Reader& reader, AppendBytes append,
-                 std::string& out) {
-  out.append(field.name) += ':';
-  switch (field.show) {
-    case Show::kBytes:
+void AppendValue(const wire::Row& row, wire::Reader& reader, AppendBytes append, std::string& out) {
+  out += row.name;
+  if (row.log == wire::kSizeShown) {
+    out.append("_size:") += std::to_string(reader.Bytes().size());
+    return;
+  }
+  out += ':';
+  switch (row.type) {
+    case wire::FieldType::kString:
+    case wire::FieldType::kBytes:
       return AppendQuoted(reader.Bytes(), append, out);
-    case Show::kSize:
-      out += std::to_string(reader.Bytes().size());
-      return;
-    case Show::kNumber:
+    case wire::FieldType::kInt64:
       out += std::to_string(reader.Int());
       return;
-    case Show::kUnsigned:
+    case wire::FieldType::kUint64:
+    case wire::FieldType::kUint32:
       out += std::to_string(reader.Varint());
       return;
-    case Show::kFlag:
+    case wire::FieldType::kBool:
       out += reader.Bool() ? "true" : "false";
       return;
-    case Show::kEnum: {
+    case wire::FieldType::kEnum: {
       const std::uint64_t value = reader.Varint();
-      out += value < field.values.size() ? std::string(field.values[value]) : std::to_string(value);
+      out += value < row.values.size() ? std::string(row.values[value]) : std::to_string(value);
       return;
     }
-    case Show::kMessage:
+    case wire::FieldType::kMessage:
       out += '{';
-      AppendPlain(field.fields, reader.Bytes(), out);
+      AppendPlain(*row.nested, reader.Bytes(), out);
       out += '}';
       return;
   }
 }
 
 // `after` ends each field, `between` comes before all but the first.
-void AppendFields(std::span<const ShownField> fields, std::string_view message, AppendBytes append,
+void AppendFields(const wire::Table& table, std::string_view message, AppendBytes append,
                   std::string_view between, std::string_view after, std::string& out) {
   wire::Reader reader(message);
   bool is_first = true;
   while (out.size() < kMaxSummaryBytes && reader.Next()) {
-    const auto field = std::ranges::find(fields, reader.field(), &ShownField::number);
-    if (field == fields.end()) {
+    const auto row = std::ranges::find(table.rows, reader.field(), &wire::Row::number);
+    if (row == table.rows.end() || row->log == wire::kHidden) {
       reader.Skip();
       continue;
     }
     if (!is_first) out += between;
     is_first = false;
-    AppendValue(*field, reader, append, out);
+    AppendValue(*row, reader, append, out);
     out += after;
   }
 }
 
 }  // namespace
 
-void AppendPlain(std::span<const ShownField> fields, std::string_view message, std::string& out) {
-  AppendFields(fields, message, AppendText, "  ", "", out);
+void AppendPlain(const wire::Table& table, std::string_view message, std::string& out) {
+  AppendFields(table, message, AppendText, "  ", "", out);
 }
 
-void AppendReplaced(std::span<const ShownField> fields, std::string_view message,
-                    std::string& out) {
-  AppendFields(fields, message, AppendOctal, "", " ", out);
+void AppendReplaced(const wire::Table& table, std::string_view message, std::string& out) {
+  AppendFields(table, message, AppendOctal, "", " ", out);
 }
 
 void AppendPlainQuoted(std::string_view bytes, std::string& out) {

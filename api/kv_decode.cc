@@ -1,6 +1,7 @@
 #include "api/kv_decode.h"
 
 #include "api/tables.h"
+#include "api/txn_fields.h"
 #include "base/api_errors.h"
 #include "proto/inline_fields.h"
 
@@ -23,22 +24,32 @@ using mvcc::DeleteRangeRequest;
 using mvcc::PutRequest;
 using mvcc::RangeRequest;
 
+constexpr std::string_view kSortOrders[] = {"NONE", "ASCEND", "DESCEND"};
+constexpr std::string_view kSortTargets[] = {"KEY", "VERSION", "CREATE", "MOD", "VALUE"};
 using RangeFields =
-    wire::Fields<Field<1, &RangeRequest::key>, Field<2, &RangeRequest::range_end>,
-                 Field<3, &RangeRequest::limit>, Field<4, &RangeRequest::revision>,
-                 Field<5, &RangeRequest::sort_order>, Field<6, &RangeRequest::sort_target>,
-                 Field<7, &RangeRequest::serializable>, Field<8, &RangeRequest::keys_only>,
-                 Field<9, &RangeRequest::count_only>, Field<10, &RangeRequest::min_mod_revision>,
-                 Field<11, &RangeRequest::max_mod_revision>,
-                 Field<12, &RangeRequest::min_create_revision>,
-                 Field<13, &RangeRequest::max_create_revision>>;
-using PutFields =
-    wire::Fields<Field<1, &PutRequest::key>, Field<2, &PutRequest::value>,
-                 Field<3, &PutRequest::lease>, Field<4, &PutRequest::prev_kv>,
-                 Field<5, &PutRequest::ignore_value>, Field<6, &PutRequest::ignore_lease>>;
+    wire::Fields<Field<1, &RangeRequest::key, "key", kShown>,
+                 Field<2, &RangeRequest::range_end, "range_end", kShown>,
+                 Field<3, &RangeRequest::limit, "limit", kShown>,
+                 Field<4, &RangeRequest::revision, "revision", kShown>,
+                 Enum<5, &RangeRequest::sort_order, kSortOrders, "sort_order", kShown>,
+                 Enum<6, &RangeRequest::sort_target, kSortTargets, "sort_target", kShown>,
+                 Field<7, &RangeRequest::serializable, "serializable", kShown>,
+                 Field<8, &RangeRequest::keys_only, "keys_only", kShown>,
+                 Field<9, &RangeRequest::count_only, "count_only", kShown>,
+                 Field<10, &RangeRequest::min_mod_revision, "min_mod_revision", kShown>,
+                 Field<11, &RangeRequest::max_mod_revision, "max_mod_revision", kShown>,
+                 Field<12, &RangeRequest::min_create_revision, "min_create_revision", kShown>,
+                 Field<13, &RangeRequest::max_create_revision, "max_create_revision", kShown>>;
+using PutFields = wire::Fields<Field<1, &PutRequest::key, "key", kShown>,
+                               Field<2, &PutRequest::value, "value", kSizeShown>,
+                               Field<3, &PutRequest::lease, "lease", kShown>,
+                               Field<4, &PutRequest::prev_kv, "prev_kv", kShown>,
+                               Field<5, &PutRequest::ignore_value, "ignore_value", kShown>,
+                               Field<6, &PutRequest::ignore_lease, "ignore_lease", kShown>>;
 using DeleteRangeFields =
-    wire::Fields<Field<1, &DeleteRangeRequest::key>, Field<2, &DeleteRangeRequest::range_end>,
-                 Field<3, &DeleteRangeRequest::prev_kv>>;
+    wire::Fields<Field<1, &DeleteRangeRequest::key, "key", kShown>,
+                 Field<2, &DeleteRangeRequest::range_end, "range_end", kShown>,
+                 Field<3, &DeleteRangeRequest::prev_kv, "prev_kv", kShown>>;
 
 // The oneof's last member wins; one that does not match the target counts as zero or empty.
 struct TargetUnion {
@@ -147,12 +158,16 @@ bool ReadTxn(mvcc::TxnRequest& request, std::string_view bytes, int depth) {
 
 constexpr auto kEmpty = Describe<EmptyMessage>(
     "etcdserverpb.LeaseLeasesRequest etcdserverpb.StatusRequest etcdserverpb.DefragmentRequest "
-    "etcdserverpb.HashRequest etcdserverpb.AuthEnableRequest etcdserverpb.AuthDisableRequest "
+    "etcdserverpb.HashRequest etcdserverpb.SnapshotRequest etcdserverpb.AuthEnableRequest "
+    "etcdserverpb.AuthDisableRequest "
     "etcdserverpb.AuthStatusRequest etcdserverpb.AuthUserListRequest "
     "etcdserverpb.AuthRoleListRequest");
 
-constexpr const wire::Table* kKvTables[] = {&kResponseHeader,     &kRangeRequest,      &kPutRequest,
-                                            &kDeleteRangeRequest, &kCompactionRequest, &kEmpty};
+constexpr const wire::Table* kKvTables[] = {
+    &kResponseHeader,    &kKeyValue,    &kRangeRequest,       &kRangeResponse,
+    &kPutRequest,        &kPutResponse, &kDeleteRangeRequest, &kDeleteRangeResponse,
+    &kCompactionRequest, &kTxnRequest,  &kTxnResponse,        &kTxnCompare,
+    &kRequestOp,         &kResponseOp,  &kHeaderAlone,        &kEmpty};
 
 }  // namespace
 
@@ -164,8 +179,13 @@ constexpr wire::Message<DeleteRangeRequest> kDeleteRangeRequest =
     wire::DescribeFields<DeleteRangeRequest>(DeleteRangeFields(),
                                              "etcdserverpb.DeleteRangeRequest");
 constexpr wire::Message<CompactionRequest> kCompactionRequest =
-    Describe<CompactionRequest, Field<1, &CompactionRequest::revision>,
-             Field<2, &CompactionRequest::physical>>("etcdserverpb.CompactionRequest");
+    Describe<CompactionRequest, Field<1, &CompactionRequest::revision, "revision", kShown>,
+             Field<2, &CompactionRequest::physical, "physical", kShown>>(
+        "etcdserverpb.CompactionRequest");
+
+constexpr wire::Table kTxnRequest = wire::ByHand("etcdserverpb.TxnRequest", f::kTxnRows);
+constexpr wire::Table kRequestOp = wire::ByHand("etcdserverpb.RequestOp", f::kOpRows);
+constexpr wire::Table kTxnCompare = wire::ByHand("etcdserverpb.Compare", f::kCompareRows);
 
 MessageTables KvTables() { return kKvTables; }
 

@@ -2,37 +2,93 @@
 
 #include <array>
 
+#include "api/client_messages.h"
 #include "api/tables.h"
 #include "proto/wire.h"
 
 namespace kvorum::server {
+constexpr wire::Message<ResponseHeader> kResponseHeader =
+    Describe<ResponseHeader, Field<1, &ResponseHeader::cluster_id, "cluster_id">,
+             Field<2, &ResponseHeader::member_id, "member_id">,
+             Field<3, &ResponseHeader::revision, "revision">,
+             Field<4, &ResponseHeader::raft_term, "raft_term">>("etcdserverpb.ResponseHeader");
+constexpr wire::Message<ReceivedKeyValue> kKeyValue =
+    Describe<ReceivedKeyValue, Field<1, &ReceivedKeyValue::key, "key">,
+             Field<2, &ReceivedKeyValue::create_revision, "create_revision">,
+             Field<3, &ReceivedKeyValue::mod_revision, "mod_revision">,
+             Field<4, &ReceivedKeyValue::version, "version">,
+             Field<5, &ReceivedKeyValue::value, "value">,
+             Field<6, &ReceivedKeyValue::lease, "lease">>("mvccpb.KeyValue");
+constexpr wire::Message<RangeAnswer> kRangeResponse =
+    Describe<RangeAnswer, Nested<1, &RangeAnswer::header, kResponseHeader, "header">,
+             Nested<2, &RangeAnswer::rows, kKeyValue, "kvs">, Field<3, &RangeAnswer::more, "more">,
+             Field<4, &RangeAnswer::count, "count">>("etcdserverpb.RangeResponse");
+
 namespace {
 
-constexpr std::uint32_t kHeader = 1;  // in every response
+using wire::ByHand;
+using wire::Either;
+using wire::Many;
+using wire::NumberOf;
+using wire::Part;
+using wire::Row;
 
-// RangeResponse
-constexpr std::uint32_t kKvs = 2;
-constexpr std::uint32_t kMore = 3;
-constexpr std::uint32_t kCount = 4;
-// PutResponse
-constexpr std::uint32_t kPrevKv = 2;
-// DeleteRangeResponse
-constexpr std::uint32_t kDeleted = 2;
-constexpr std::uint32_t kPrevKvs = 3;
-// TxnResponse
-constexpr std::uint32_t kSucceeded = 2;
-constexpr std::uint32_t kResponses = 3;
-// ResponseOp
-constexpr std::uint32_t kRangeOp = 1;
-constexpr std::uint32_t kPutOp = 2;
-constexpr std::uint32_t kDeleteRangeOp = 3;
-constexpr std::uint32_t kTxnOp = 4;
+// KV's answers are written by hand, by these rows' numbers.
+constexpr Row kHeaderAloneRows[] = {Part(1, "header", kResponseHeader)};
+constexpr Row kPutRows[] = {Part(1, "header", kResponseHeader), Part(2, "prev_kv", kKeyValue)};
+constexpr Row kDeleteRangeRows[] = {Part(1, "header", kResponseHeader),
+                                    wire::Bare(2, "deleted", FieldType::kInt64),
+                                    Many(Part(3, "prev_kvs", kKeyValue))};
+constexpr Row kTxnRows[] = {Part(1, "header", kResponseHeader),
+                            wire::Bare(2, "succeeded", FieldType::kBool),
+                            Many(Part(3, "responses", kResponseOp))};
 
-// ResponseHeader
-constexpr std::uint32_t kClusterId = 1;
-constexpr std::uint32_t kMemberId = 2;
-constexpr std::uint32_t kHeaderRevision = 3;
-constexpr std::uint32_t kRaftTerm = 4;
+constexpr Row kResponseOpRows[] = {
+    Either("response", Part(1, "response_range", kRangeResponse)),
+    Either("response", Part(2, "response_put", kPutResponse)),
+    Either("response", Part(3, "response_delete_range", kDeleteRangeResponse)),
+    Either("response", Part(4, "response_txn", kTxnResponse))};
+
+constexpr std::uint32_t kHeader = NumberOf(kHeaderAloneRows, "header");  // in every response
+constexpr std::uint32_t kKvs = NumberOf(kRangeResponse.rows, "kvs");
+constexpr std::uint32_t kMore = NumberOf(kRangeResponse.rows, "more");
+constexpr std::uint32_t kCount = NumberOf(kRangeResponse.rows, "count");
+constexpr std::uint32_t kPrevKv = NumberOf(kPutRows, "prev_kv");
+constexpr std::uint32_t kDeleted = NumberOf(kDeleteRangeRows, "deleted");
+constexpr std::uint32_t kPrevKvs = NumberOf(kDeleteRangeRows, "prev_kvs");
+constexpr std::uint32_t kSucceeded = NumberOf(kTxnRows, "succeeded");
+constexpr std::uint32_t kResponses = NumberOf(kTxnRows, "responses");
+constexpr std::uint32_t kRangeOp = NumberOf(kResponseOpRows, "response_range");
+constexpr std::uint32_t kPutOp = NumberOf(kResponseOpRows, "response_put");
+constexpr std::uint32_t kDeleteRangeOp = NumberOf(kResponseOpRows, "response_delete_range");
+constexpr std::uint32_t kTxnOp = NumberOf(kResponseOpRows, "response_txn");
+
+constexpr std::uint32_t kClusterId = NumberOf(kResponseHeader.rows, "cluster_id");
+constexpr std::uint32_t kMemberId = NumberOf(kResponseHeader.rows, "member_id");
+constexpr std::uint32_t kHeaderRevision = NumberOf(kResponseHeader.rows, "revision");
+constexpr std::uint32_t kRaftTerm = NumberOf(kResponseHeader.rows, "raft_term");
+
+}  // namespace
+
+constexpr wire::Table kHeaderAlone = ByHand(
+    "etcdserverpb.CompactionResponse etcdserverpb.LeaseRevokeResponse "
+    "etcdserverpb.DefragmentResponse etcdserverpb.MoveLeaderResponse "
+    "etcdserverpb.AuthEnableResponse "
+    "etcdserverpb.AuthDisableResponse etcdserverpb.AuthUserAddResponse "
+    "etcdserverpb.AuthUserDeleteResponse "
+    "etcdserverpb.AuthUserChangePasswordResponse etcdserverpb.AuthUserGrantRoleResponse "
+    "etcdserverpb.AuthUserRevokeRoleResponse etcdserverpb.AuthRoleAddResponse "
+    "etcdserverpb.AuthRoleDeleteResponse etcdserverpb.AuthRoleGrantPermissionResponse "
+    "etcdserverpb.AuthRoleRevokePermissionResponse v3lockpb.UnlockResponse "
+    "v3electionpb.ProclaimResponse v3electionpb.ResignResponse",
+    kHeaderAloneRows);
+constexpr wire::Table kPutResponse = ByHand("etcdserverpb.PutResponse", kPutRows);
+constexpr wire::Table kDeleteRangeResponse =
+    ByHand("etcdserverpb.DeleteRangeResponse", kDeleteRangeRows);
+constexpr wire::Table kTxnResponse = ByHand("etcdserverpb.TxnResponse", kTxnRows);
+constexpr wire::Table kResponseOp = ByHand("etcdserverpb.ResponseOp", kResponseOpRows);
+
+namespace {
 
 void GrowFor(std::string& out, std::size_t more_bytes) {
   const std::size_t needed = out.size() + more_bytes;
@@ -154,13 +210,6 @@ SharedBytes EncodeResponse(const ResponseHeader& header, const T& result) {
 }
 
 }  // namespace
-
-// For the answers off the hot path, which have tables; KV's are written by hand.
-constexpr wire::Message<ResponseHeader> kResponseHeader =
-    Describe<ResponseHeader, Field<kClusterId, &ResponseHeader::cluster_id>,
-             Field<kMemberId, &ResponseHeader::member_id>,
-             Field<kHeaderRevision, &ResponseHeader::revision>,
-             Field<kRaftTerm, &ResponseHeader::raft_term>>("etcdserverpb.ResponseHeader");
 
 void AppendHeader(std::string& out, const ResponseHeader& header) {
   std::array<char, kHeaderBytesAtMost> bytes;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/tables.h"
+#include "api/txn_fields.h"
 #include "proto/wire.h"
 
 namespace kvorum::server {

@@ -9,34 +9,42 @@ namespace kvorum::server {
 namespace {
 
 constexpr auto kGrantRequest =
-    Describe<LeaseGrantRequest, Field<1, &LeaseGrantRequest::ttl_s>,
-             Field<2, &LeaseGrantRequest::id>>("etcdserverpb.LeaseGrantRequest");
+    Describe<LeaseGrantRequest, Field<1, &LeaseGrantRequest::ttl_s, "TTL">,
+             Field<2, &LeaseGrantRequest::id, "ID">>("etcdserverpb.LeaseGrantRequest");
 
-constexpr auto kLeaseId = Describe<lease::LeaseId, Only<1, lease::LeaseId>>(
+constexpr auto kLeaseId = Describe<lease::LeaseId, Only<1, lease::LeaseId, "ID">>(
     "etcdserverpb.LeaseRevokeRequest etcdserverpb.LeaseKeepAliveRequest etcdserverpb.LeaseStatus");
 
 constexpr auto kCheckpoint =
-    Describe<LeaseCheckpoint, Field<1, &LeaseCheckpoint::id>,
-             Field<2, &LeaseCheckpoint::remaining_s>>("etcdserverpb.LeaseCheckpoint");
+    Describe<LeaseCheckpoint, Field<1, &LeaseCheckpoint::id, "ID", kShown>,
+             Field<2, &LeaseCheckpoint::remaining_s, "remaining_TTL", kShown>>(
+        "etcdserverpb.LeaseCheckpoint");
 struct Checkpoints {
   std::vector<LeaseCheckpoint> checkpoints;
 };
 constexpr auto kCheckpoints =
-    Describe<Checkpoints, Nested<1, &Checkpoints::checkpoints, kCheckpoint>>(
+    Describe<Checkpoints, Nested<1, &Checkpoints::checkpoints, kCheckpoint, "checkpoints", kShown>>(
         "etcdserverpb.LeaseCheckpointRequest");
 
 constexpr auto kTimesRequest =
-    Describe<LeaseTimeToLiveRequest, Field<1, &LeaseTimeToLiveRequest::id>,
-             Field<2, &LeaseTimeToLiveRequest::keys>>("etcdserverpb.LeaseTimeToLiveRequest");
+    Describe<LeaseTimeToLiveRequest, Field<1, &LeaseTimeToLiveRequest::id, "ID">,
+             Field<2, &LeaseTimeToLiveRequest::keys, "keys">>(
+        "etcdserverpb.LeaseTimeToLiveRequest");
 
 struct IdAndTtl {
   std::optional<ResponseHeader> header;  // not between members
   lease::LeaseId id = lease::kNoLease;
   std::int64_t ttl_s = 0;
+  std::string_view error = {};  // never set
 };
-constexpr auto kIdAndTtl = Describe<IdAndTtl, Nested<1, &IdAndTtl::header, kResponseHeader>,
-                                    Field<2, &IdAndTtl::id>, Field<3, &IdAndTtl::ttl_s>>(
-    "etcdserverpb.LeaseGrantResponse etcdserverpb.LeaseKeepAliveResponse");
+constexpr auto kIdAndTtl =
+    Describe<IdAndTtl, Nested<1, &IdAndTtl::header, kResponseHeader, "header">,
+             Field<2, &IdAndTtl::id, "ID">, Field<3, &IdAndTtl::ttl_s, "TTL">>(
+        "etcdserverpb.LeaseKeepAliveResponse");
+constexpr auto kGranted =
+    Describe<IdAndTtl, Nested<1, &IdAndTtl::header, kResponseHeader, "header">,
+             Field<2, &IdAndTtl::id, "ID">, Field<3, &IdAndTtl::ttl_s, "TTL">,
+             Text<4, &IdAndTtl::error, "error">>("etcdserverpb.LeaseGrantResponse");
 
 struct TimesAnswer {
   ResponseHeader header;
@@ -46,9 +54,9 @@ struct TimesAnswer {
   std::vector<std::string_view> keys;
 };
 constexpr auto kTimesAnswer =
-    Describe<TimesAnswer, Nested<1, &TimesAnswer::header, kResponseHeader>,
-             Field<2, &TimesAnswer::id>, Field<3, &TimesAnswer::ttl_s>,
-             Field<4, &TimesAnswer::granted_s>, Field<5, &TimesAnswer::keys>>(
+    Describe<TimesAnswer, Nested<1, &TimesAnswer::header, kResponseHeader, "header">,
+             Field<2, &TimesAnswer::id, "ID">, Field<3, &TimesAnswer::ttl_s, "TTL">,
+             Field<4, &TimesAnswer::granted_s, "grantedTTL">, Field<5, &TimesAnswer::keys, "keys">>(
         "etcdserverpb.LeaseTimeToLiveResponse");
 
 struct LeasesAnswer {
@@ -56,26 +64,28 @@ struct LeasesAnswer {
   std::vector<lease::LeaseId> ids;
 };
 constexpr auto kLeasesAnswer =
-    Describe<LeasesAnswer, Nested<1, &LeasesAnswer::header, kResponseHeader>,
-             Nested<2, &LeasesAnswer::ids, kLeaseId>>("etcdserverpb.LeaseLeasesResponse");
+    Describe<LeasesAnswer, Nested<1, &LeasesAnswer::header, kResponseHeader, "header">,
+             Nested<2, &LeasesAnswer::ids, kLeaseId, "leases">>("etcdserverpb.LeaseLeasesResponse");
 
 // On the peer port the message is wrapped.
 struct WrappedRequest {
   LeaseTimeToLiveRequest times;
 };
 constexpr auto kWrappedRequest =
-    Describe<WrappedRequest, Nested<1, &WrappedRequest::times, kTimesRequest>>(
+    Describe<WrappedRequest,
+             Nested<1, &WrappedRequest::times, kTimesRequest, "LeaseTimeToLiveRequest">>(
         "leasepb.LeaseInternalRequest");
 struct WrappedAnswer {
   TimesAnswer times;
 };
 constexpr auto kWrappedAnswer =
-    Describe<WrappedAnswer, Nested<1, &WrappedAnswer::times, kTimesAnswer>>(
+    Describe<WrappedAnswer,
+             Nested<1, &WrappedAnswer::times, kTimesAnswer, "LeaseTimeToLiveResponse">>(
         "leasepb.LeaseInternalResponse");
 
 constexpr const wire::Table* kLeaseTables[] = {
-    &kGrantRequest, &kLeaseId,     &kCheckpoint,   &kCheckpoints,    &kTimesRequest,
-    &kIdAndTtl,     &kTimesAnswer, &kLeasesAnswer, &kWrappedRequest, &kWrappedAnswer};
+    &kGrantRequest, &kLeaseId,     &kCheckpoint,   &kCheckpoints,    &kTimesRequest, &kIdAndTtl,
+    &kGranted,      &kTimesAnswer, &kLeasesAnswer, &kWrappedRequest, &kWrappedAnswer};
 
 std::unexpected<Error> MalformedAnswer() {
   return Fail(Code::kUnavailable, "the leader's answer about a lease cannot be read");

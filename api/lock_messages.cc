@@ -5,52 +5,58 @@
 namespace kvorum::server {
 namespace {
 
-constexpr auto kLock =
-    Describe<LockRequest, Field<1, &LockRequest::name>, Field<2, &LockRequest::lease>>(
-        "v3lockpb.LockRequest");
-constexpr auto kOnlyBytes = Describe<std::string_view, Only<1, std::string_view>>(
-    "v3lockpb.UnlockRequest v3electionpb.LeaderRequest");
+constexpr auto kLock = Describe<LockRequest, Field<1, &LockRequest::name, "name">,
+                                Field<2, &LockRequest::lease, "lease">>("v3lockpb.LockRequest");
+constexpr auto kOnlyKey =
+    Describe<std::string_view, Only<1, std::string_view, "key">>("v3lockpb.UnlockRequest");
+constexpr auto kOnlyName =
+    Describe<std::string_view, Only<1, std::string_view, "name">>("v3electionpb.LeaderRequest");
 
 constexpr auto kCampaign =
-    Describe<CampaignRequest, Field<1, &CampaignRequest::name>, Field<2, &CampaignRequest::lease>,
-             Field<3, &CampaignRequest::value>>("v3electionpb.CampaignRequest");
+    Describe<CampaignRequest, Field<1, &CampaignRequest::name, "name">,
+             Field<2, &CampaignRequest::lease, "lease">,
+             Field<3, &CampaignRequest::value, "value">>("v3electionpb.CampaignRequest");
 
 constexpr auto kLeaderKey =
-    Describe<LeaderKey, Field<1, &LeaderKey::name>, Field<2, &LeaderKey::key>,
-             Field<3, &LeaderKey::created>, Field<4, &LeaderKey::lease>>("v3electionpb.LeaderKey");
+    Describe<LeaderKey, Field<1, &LeaderKey::name, "name">, Field<2, &LeaderKey::key, "key">,
+             Field<3, &LeaderKey::created, "rev">, Field<4, &LeaderKey::lease, "lease">>(
+        "v3electionpb.LeaderKey");
 constexpr auto kProclaim =
-    Describe<LeadershipRequest, Nested<1, &LeadershipRequest::leader, kLeaderKey>,
-             Field<2, &LeadershipRequest::value>>("v3electionpb.ProclaimRequest");
+    Describe<LeadershipRequest, Nested<1, &LeadershipRequest::leader, kLeaderKey, "leader">,
+             Field<2, &LeadershipRequest::value, "value">>("v3electionpb.ProclaimRequest");
 constexpr auto kResign =
-    Describe<LeadershipRequest, Nested<1, &LeadershipRequest::leader, kLeaderKey>>(
+    Describe<LeadershipRequest, Nested<1, &LeadershipRequest::leader, kLeaderKey, "leader">>(
         "v3electionpb.ResignRequest");
 
 struct LockAnswer {
   ResponseHeader header;
   std::string_view key;
 };
-constexpr auto kLockAnswer = Describe<LockAnswer, Nested<1, &LockAnswer::header, kResponseHeader>,
-                                      Field<2, &LockAnswer::key>>("v3lockpb.LockResponse");
+constexpr auto kLockAnswer =
+    Describe<LockAnswer, Nested<1, &LockAnswer::header, kResponseHeader, "header">,
+             Field<2, &LockAnswer::key, "key">>("v3lockpb.LockResponse");
 
 struct CampaignAnswer {
   ResponseHeader header;
   LeaderKey leader;
 };
 constexpr auto kCampaignAnswer =
-    Describe<CampaignAnswer, Nested<1, &CampaignAnswer::header, kResponseHeader>,
-             Nested<2, &CampaignAnswer::leader, kLeaderKey>>("v3electionpb.CampaignResponse");
+    Describe<CampaignAnswer, Nested<1, &CampaignAnswer::header, kResponseHeader, "header">,
+             Nested<2, &CampaignAnswer::leader, kLeaderKey, "leader">>(
+        "v3electionpb.CampaignResponse");
 
 struct LeaderAnswer {
   ResponseHeader header;
   std::string_view kv;
 };
 constexpr auto kLeaderAnswer =
-    Describe<LeaderAnswer, Nested<1, &LeaderAnswer::header, kResponseHeader>,
-             wire::Always<wire::Encoded<2, &LeaderAnswer::kv>>>("v3electionpb.LeaderResponse");
+    Describe<LeaderAnswer, Nested<1, &LeaderAnswer::header, kResponseHeader, "header">,
+             wire::Always<wire::Encoded<2, &LeaderAnswer::kv, kKeyValue, "kv">>>(
+        "v3electionpb.LeaderResponse");
 
-constexpr const wire::Table* kLockTables[] = {&kLock,       &kOnlyBytes,      &kCampaign,
-                                              &kLeaderKey,  &kProclaim,       &kResign,
-                                              &kLockAnswer, &kCampaignAnswer, &kLeaderAnswer};
+constexpr const wire::Table* kLockTables[] = {
+    &kLock,     &kOnlyKey, &kOnlyName,   &kCampaign,       &kLeaderKey,
+    &kProclaim, &kResign,  &kLockAnswer, &kCampaignAnswer, &kLeaderAnswer};
 
 }  // namespace
 
@@ -59,7 +65,7 @@ MessageTables LockTables() { return kLockTables; }
 Result<LockRequest> DecodeLock(std::string_view bytes) { return wire::DecodeRequest(kLock, bytes); }
 
 Result<std::string_view> DecodeOnlyBytes(std::string_view bytes) {
-  return wire::DecodeRequest(kOnlyBytes, bytes);
+  return wire::DecodeRequest(kOnlyKey, bytes);
 }
 
 Result<CampaignRequest> DecodeCampaign(std::string_view bytes) {

@@ -8,14 +8,16 @@
 namespace kvorum::server {
 namespace {
 
-constexpr auto kStatus =
-    Describe<Status, Nested<1, &Status::header, kResponseHeader>, Text<2, &Status::version>,
-             Field<3, &Status::db_size_bytes>, Field<4, &Status::leader>,
-             Field<5, &Status::commit_index>, Field<6, &Status::term>,
-             Field<7, &Status::applied_index>, Text<8, &Status::errors>,
-             Field<9, &Status::db_size_in_use_bytes>, Field<10, &Status::is_learner>,
-             Text<11, &Status::storage_version>, Field<12, &Status::db_size_quota_bytes>,
-             Nested<13, &Status::downgrade, kDowngradeInfo>>("etcdserverpb.StatusResponse");
+constexpr auto kStatus = Describe<
+    Status, Nested<1, &Status::header, kResponseHeader, "header">,
+    Text<2, &Status::version, "version">, Field<3, &Status::db_size_bytes, "dbSize">,
+    Field<4, &Status::leader, "leader">, Field<5, &Status::commit_index, "raftIndex">,
+    Field<6, &Status::term, "raftTerm">, Field<7, &Status::applied_index, "raftAppliedIndex">,
+    Text<8, &Status::errors, "errors">, Field<9, &Status::db_size_in_use_bytes, "dbSizeInUse">,
+    Field<10, &Status::is_learner, "isLearner">,
+    Text<11, &Status::storage_version, "storageVersion">,
+    Field<12, &Status::db_size_quota_bytes, "dbSizeQuota">,
+    Nested<13, &Status::downgrade, kDowngradeInfo, "downgradeInfo">>("etcdserverpb.StatusResponse");
 
 struct HashAnswer {
   ResponseHeader header;
@@ -23,51 +25,64 @@ struct HashAnswer {
   std::int64_t compact_revision = 0;
   std::int64_t hash_revision = 0;
 };
-constexpr auto kHashAnswer = Describe<HashAnswer, Nested<1, &HashAnswer::header, kResponseHeader>,
-                                      Field<2, &HashAnswer::hash>>("etcdserverpb.HashResponse");
+constexpr auto kHashAnswer =
+    Describe<HashAnswer, Nested<1, &HashAnswer::header, kResponseHeader, "header">,
+             Field<2, &HashAnswer::hash, "hash">>("etcdserverpb.HashResponse");
 constexpr auto kHashKvAnswer =
-    Describe<HashAnswer, Nested<1, &HashAnswer::header, kResponseHeader>,
-             Field<2, &HashAnswer::hash>, Field<3, &HashAnswer::compact_revision>,
-             Field<4, &HashAnswer::hash_revision>>("etcdserverpb.HashKVResponse");
+    Describe<HashAnswer, Nested<1, &HashAnswer::header, kResponseHeader, "header">,
+             Field<2, &HashAnswer::hash, "hash">,
+             Field<3, &HashAnswer::compact_revision, "compact_revision">,
+             Field<4, &HashAnswer::hash_revision, "hash_revision">>("etcdserverpb.HashKVResponse");
 constexpr auto kHashKvRequest =
-    Describe<std::int64_t, Only<1, std::int64_t>>("etcdserverpb.HashKVRequest");
+    Describe<std::int64_t, Only<1, std::int64_t, "revision">>("etcdserverpb.HashKVRequest");
 
 struct AlarmAnswer {
   ResponseHeader header;
   std::vector<Alarm> alarms;
 };
 constexpr auto kAlarmAnswer =
-    Describe<AlarmAnswer, Nested<1, &AlarmAnswer::header, kResponseHeader>,
-             Nested<2, &AlarmAnswer::alarms, kAlarm>>("etcdserverpb.AlarmResponse");
+    Describe<AlarmAnswer, Nested<1, &AlarmAnswer::header, kResponseHeader, "header">,
+             Nested<2, &AlarmAnswer::alarms, kAlarm, "alarms">>("etcdserverpb.AlarmResponse");
 
+// Written around the bytes of a file, by hand.
 namespace snapshot_fields {
-constexpr std::uint32_t kRemainingBytes = 2, kBlob = 3, kVersion = 4;
+constexpr wire::Row kRows[] = {
+    wire::Part(1, "header", kResponseHeader), wire::Bare(2, "remaining_bytes", FieldType::kUint64),
+    wire::Bare(3, "blob", FieldType::kBytes), wire::Bare(4, "version", FieldType::kString)};
+constexpr std::uint32_t kRemainingBytes = wire::NumberOf(kRows, "remaining_bytes");
+constexpr std::uint32_t kBlob = wire::NumberOf(kRows, "blob");
+constexpr std::uint32_t kVersion = wire::NumberOf(kRows, "version");
 }  // namespace snapshot_fields
+constexpr auto kSnapshotAnswer =
+    wire::ByHand("etcdserverpb.SnapshotResponse", snapshot_fields::kRows);
 
 struct Attributes {
   std::string name;
   std::vector<std::string> client_urls;
 };
 constexpr auto kAttributes =
-    Describe<Attributes, UncheckedText<1, &Attributes::name>,
-             UncheckedText<2, &Attributes::client_urls>>("membershippb.Attributes");
+    Describe<Attributes, UncheckedText<1, &Attributes::name, "name", kShown>,
+             UncheckedText<2, &Attributes::client_urls, "client_urls", kShown>>(
+        "membershippb.Attributes");
 struct AttributesEntry {
   raft::MemberId member = raft::kNone;
   Attributes attributes;
 };
-constexpr auto kAttributesEntry = Describe<AttributesEntry, Field<1, &AttributesEntry::member>,
-                                           Nested<2, &AttributesEntry::attributes, kAttributes>>(
-    "membershippb.ClusterMemberAttrSetRequest");
+constexpr auto kAttributesEntry =
+    Describe<AttributesEntry, Field<1, &AttributesEntry::member, "member_ID", kShown>,
+             Nested<2, &AttributesEntry::attributes, kAttributes, "member_attributes", kShown>>(
+        "membershippb.ClusterMemberAttrSetRequest");
 
 struct VersionEntry {
   std::string version;
 };
-constexpr auto kVersionEntry = Describe<VersionEntry, UncheckedText<1, &VersionEntry::version>>(
-    "membershippb.ClusterVersionSetRequest");
+constexpr auto kVersionEntry =
+    Describe<VersionEntry, UncheckedText<1, &VersionEntry::version, "ver", kShown>>(
+        "membershippb.ClusterVersionSetRequest");
 
 constexpr const wire::Table* kMaintenanceTables[] = {
-    &kStatus,      &kHashAnswer, &kHashKvAnswer,    &kHashKvRequest,
-    &kAlarmAnswer, &kAttributes, &kAttributesEntry, &kVersionEntry};
+    &kStatus,         &kHashAnswer, &kHashKvAnswer,    &kHashKvRequest, &kAlarmAnswer,
+    &kSnapshotAnswer, &kAttributes, &kAttributesEntry, &kVersionEntry};
 
 template <class T>
 Result<T> DecodeEntry(const wire::Message<T>& table, std::string_view bytes) {

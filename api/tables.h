@@ -1,5 +1,5 @@
-// The tables of fields (proto/fields.h) that several files of this folder share, and the lists for
-// the test that compares all tables with the .proto files. Include it in .cc files.
+// The tables of fields (proto/fields.h) that several files of this folder share, and the lists of
+// all tables (message_tables.h). Include it in .cc files.
 #pragma once
 
 #include <span>
@@ -8,19 +8,30 @@
 #include "api/kv_decode.h"
 #include "api/kv_encode.h"
 #include "api/member.h"
+#include "api/message_tables.h"
 #include "mvcc/records/requests.h"
 #include "proto/fields.h"
 
 namespace kvorum::server {
 
 using wire::Describe;
+using wire::Enum;
 using wire::Field;
+using wire::FieldType;
 using wire::Nested;
 using wire::Only;
 using wire::Text;
 using wire::UncheckedText;
+using enum wire::Log;
+
+struct ReceivedKeyValue;
+struct RangeAnswer;
+struct WatchAnswer;
 
 extern const wire::Message<ResponseHeader> kResponseHeader;
+extern const wire::Message<ReceivedKeyValue> kKeyValue;
+extern const wire::Message<RangeAnswer> kRangeResponse;
+extern const wire::Message<WatchAnswer> kWatchResponse;
 extern const wire::Message<Alarm> kAlarm;
 extern const wire::Message<DowngradeInfo> kDowngradeInfo;
 extern const wire::Message<mvcc::RangeRequest> kRangeRequest;
@@ -28,27 +39,19 @@ extern const wire::Message<mvcc::PutRequest> kPutRequest;
 extern const wire::Message<mvcc::DeleteRangeRequest> kDeleteRangeRequest;
 extern const wire::Message<CompactionRequest> kCompactionRequest;
 
-// The field numbers of a txn around its operations, which kv_decode.cc decodes and
-// kv_request_encode.cc encodes.
-namespace txn_fields {
+// Read and written by hand.
+extern const wire::Table kTxnRequest;
+extern const wire::Table kRequestOp;
+extern const wire::Table kTxnCompare;
+extern const wire::Table kHeaderAlone;
+extern const wire::Table kPutResponse;
+extern const wire::Table kDeleteRangeResponse;
+extern const wire::Table kTxnResponse;
+extern const wire::Table kResponseOp;
 
-enum TxnRequest : std::uint8_t { kCompare = 1, kSuccess = 2, kFailure = 3 };
-
-// An operation's number is its position in mvcc::RequestOp.
-enum RequestOp : std::uint8_t { kRange = 1, kPut = 2, kDeleteRange = 3, kTxn = 4 };
-
-enum Compare : std::uint8_t { kResult = 1, kTarget = 2, kKey = 3, kRangeEnd = 64 };
-// The field of target_union that belongs to a target; none of them for an unknown target.
-constexpr std::uint32_t UnionOf(mvcc::CompareTarget target) {
-  return 4 + static_cast<std::uint32_t>(target);
-}
-
-}  // namespace txn_fields
-
-using MessageTables = std::span<const wire::Table* const>;
+// The lists of the folder's files; MessageNamed() looks in all of them.
 MessageTables AlarmTables();
 MessageTables AuthTables();
-MessageTables ClientTables();
 MessageTables ClusterTables();
 MessageTables DowngradeTables();
 MessageTables KvTables();

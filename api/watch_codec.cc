@@ -10,16 +10,37 @@
 namespace kvorum::server {
 namespace {
 
+constexpr std::string_view kEventTypes[] = {"PUT", "DELETE"};
+constexpr auto kEvent =
+    Describe<ReceivedEvent, Enum<1, &ReceivedEvent::type, kEventTypes, "type">,
+             Nested<2, &ReceivedEvent::row, kKeyValue, "kv">,
+             Nested<3, &ReceivedEvent::previous, kKeyValue, "prev_kv">>("mvccpb.Event");
+
+}  // namespace
+
+constexpr wire::Message<WatchAnswer> kWatchResponse =
+    Describe<WatchAnswer, Nested<1, &WatchAnswer::header, kResponseHeader, "header">,
+             Field<2, &WatchAnswer::watch_id, "watch_id">,
+             Field<3, &WatchAnswer::created, "created">,
+             Field<4, &WatchAnswer::canceled, "canceled">,
+             Field<5, &WatchAnswer::compact_revision, "compact_revision">,
+             Text<6, &WatchAnswer::cancel_reason, "cancel_reason">,
+             Field<7, &WatchAnswer::fragment, "fragment">,
+             Nested<11, &WatchAnswer::events, kEvent, "events">>("etcdserverpb.WatchResponse");
+
+namespace {
+
+// Its head is written by hand with each batch of events.
+constexpr std::uint32_t kWatchId = wire::NumberOf(kWatchResponse.rows, "watch_id");
+constexpr std::uint32_t kCreated = wire::NumberOf(kWatchResponse.rows, "created");
+constexpr std::uint32_t kCanceled = wire::NumberOf(kWatchResponse.rows, "canceled");
+constexpr std::uint32_t kCompactRevision = wire::NumberOf(kWatchResponse.rows, "compact_revision");
+constexpr std::uint32_t kCancelReason = wire::NumberOf(kWatchResponse.rows, "cancel_reason");
+constexpr std::uint32_t kFragment = wire::NumberOf(kWatchResponse.rows, "fragment");
+
 using wire::OneOf;
 
-// WatchResponse, which is written with each batch of events
-constexpr std::uint32_t kWatchId = 2;
-constexpr std::uint32_t kCreated = 3;
-constexpr std::uint32_t kCanceled = 4;
-constexpr std::uint32_t kCompactRevision = 5;
-constexpr std::uint32_t kCancelReason = 6;
-constexpr std::uint32_t kFragment = 7;
-
+constexpr std::string_view kFilterTypes[] = {"NOPUT", "NODELETE"};
 // Unknown numbers filter nothing.
 enum class Filter : std::int32_t { kNoPut = 0, kNoDelete = 1 };
 
@@ -34,24 +55,28 @@ struct Create {
   bool fragment = false;
 };
 constexpr auto kCreate =
-    Describe<Create, Field<1, &Create::key>, Field<2, &Create::range_end>,
-             Field<3, &Create::start_revision>, Field<4, &Create::progress_notify>,
-             wire::Packed<Field<5, &Create::filters>>, Field<6, &Create::prev_kv>,
-             Field<7, &Create::watch_id>, Field<8, &Create::fragment>>(
-        "etcdserverpb.WatchCreateRequest");
-constexpr auto kCancel = Describe<WatchCancelRequest, Field<1, &WatchCancelRequest::watch_id>>(
-    "etcdserverpb.WatchCancelRequest");
+    Describe<Create, Field<1, &Create::key, "key">, Field<2, &Create::range_end, "range_end">,
+             Field<3, &Create::start_revision, "start_revision">,
+             Field<4, &Create::progress_notify, "progress_notify">,
+             wire::Packed<Enum<5, &Create::filters, kFilterTypes, "filters">>,
+             Field<6, &Create::prev_kv, "prev_kv">, Field<7, &Create::watch_id, "watch_id">,
+             Field<8, &Create::fragment, "fragment">>("etcdserverpb.WatchCreateRequest");
+constexpr auto kCancel =
+    Describe<WatchCancelRequest, Field<1, &WatchCancelRequest::watch_id, "watch_id">>(
+        "etcdserverpb.WatchCancelRequest");
 constexpr auto kProgress = Describe<WatchProgressRequest>("etcdserverpb.WatchProgressRequest");
 
 struct Request {
   std::variant<std::monostate, Create, WatchCancelRequest, WatchProgressRequest> kind;
 };
-constexpr auto kWatchRequest = Describe<Request, OneOf<1, &Request::kind, Create, kCreate>,
-                                        OneOf<2, &Request::kind, WatchCancelRequest, kCancel>,
-                                        OneOf<3, &Request::kind, WatchProgressRequest, kProgress>>(
+constexpr auto kWatchRequest = Describe<
+    Request, OneOf<1, &Request::kind, Create, kCreate, "create_request", "request_union">,
+    OneOf<2, &Request::kind, WatchCancelRequest, kCancel, "cancel_request", "request_union">,
+    OneOf<3, &Request::kind, WatchProgressRequest, kProgress, "progress_request", "request_union">>(
     "etcdserverpb.WatchRequest");
 
-constexpr const wire::Table* kWatchTables[] = {&kCreate, &kCancel, &kProgress, &kWatchRequest};
+constexpr const wire::Table* kWatchTables[] = {&kEvent,  &kWatchResponse, &kCreate,
+                                               &kCancel, &kProgress,      &kWatchRequest};
 
 bool Has(const std::vector<Filter>& filters, Filter filter) {
   return std::ranges::find(filters, filter) != filters.end();

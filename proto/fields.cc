@@ -8,6 +8,7 @@ namespace kvorum::wire {
 namespace {
 
 bool IsNumber(const Row& row) { return row.type < FieldType::kString; }
+bool IsNested(const Row& row) { return row.access.bytes == nullptr; }  // of a row without a number
 
 // --- writing -----------------------------------------------------------------------------------
 
@@ -24,8 +25,7 @@ std::size_t ValueSize(const Row& row, const void* value) {
     const std::uint64_t number = row.access.number(value);
     return number == 0 && !row.writes_zero ? 0 : TagSize(row.number) + VarintSize(number);
   }
-  if (row.nested != nullptr)
-    return LengthDelimitedSize(row.number, EncodedSize(*row.nested, value));
+  if (IsNested(row)) return LengthDelimitedSize(row.number, EncodedSize(*row.nested, value));
   const std::size_t size_bytes = row.access.bytes(value).size();
   return row.writes_zero ? LengthDelimitedSize(row.number, size_bytes)
                          : BytesFieldSize(row.number, size_bytes);
@@ -49,7 +49,7 @@ char* WriteValue(char* out, const Row& row, const void* value) {
     const std::uint64_t number = row.access.number(value);
     return number == 0 && !row.writes_zero ? out : WriteUint(out, row.number, number);
   }
-  if (row.nested != nullptr) {
+  if (IsNested(row)) {
     out = WriteLength(out, row, EncodedSize(*row.nested, value));
     return WriteTo(out, *row.nested, value);
   }
@@ -111,7 +111,7 @@ class Decoder {
     }
     const std::string_view bytes = reader.Bytes();
     if (!reader.ok()) return false;
-    if (row.nested != nullptr) return Read(*row.nested, row.place(message), bytes);
+    if (IsNested(row)) return Read(*row.nested, row.place(message), bytes);
     if (row.is_checked_text && texts_ == Texts::kAreUtf8 && !IsValidUtf8(bytes)) {
       has_bad_text_ = true;
       return false;

@@ -1,13 +1,15 @@
 // Messages by table: a message is a plain struct, and one constexpr table says which member is
-// which field. Size, bytes and reading follow from it, so that a field's number stands once.
+// which field. Size, bytes and reading follow from it, and so do the gateway's JSON, by the field's
+// name, and what a line of the log shows of it. A field's number and name stand once.
 //
 //   struct LeaseGrantRequest {
 //     std::int64_t ttl_s = 0;
 //     std::int64_t id = 0;
 //   };
 //   constexpr auto kGrant =
-//       wire::Describe<LeaseGrantRequest, wire::Field<1, &LeaseGrantRequest::ttl_s>,
-//                      wire::Field<2, &LeaseGrantRequest::id>>("etcdserverpb.LeaseGrantRequest");
+//       wire::Describe<LeaseGrantRequest, wire::Field<1, &LeaseGrantRequest::ttl_s, "TTL">,
+//                      wire::Field<2, &LeaseGrantRequest::id, "ID", wire::kShown>>(
+//           "etcdserverpb.LeaseGrantRequest");
 //   std::string bytes = wire::Encode(kGrant, request);
 //   wire::Decoded outcome = wire::Decode(kGrant, bytes, request);
 //
@@ -20,13 +22,16 @@
 // by the rules of wire::Reader, and leaves the message half filled. Unknown fields are skipped; a
 // nested message that comes in parts is merged. Tables hold no cycle, so nesting is bounded by the
 // tables. Cost: encoding is one allocation of the exact size; a field is a few indirect calls. What
-// every request passes through is unrolled (inline_fields.h) or by hand (docs/decisions/0020).
+// every request passes through is unrolled (inline_fields.h) or by hand (docs/decisions/0020); a
+// message that is read and written by hand has a table without access (ByHand), from which its code
+// takes the numbers.
 //
 // A struct's initial values are the wire's zeros. Include this in the .cc file that has the table.
 // tests/proto/message_tables_test.cc compares every table with the .proto files and fails for one
 // that is not in its list.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -68,16 +73,26 @@ struct Access {
 
 struct Table;
 
+// A log line's part of a field, with its name: nothing, its value, or the size of its bytes alone.
+// Nothing unless a row says otherwise: that is how values, passwords and tokens stay out of lines.
+enum class Log : std::uint8_t { kHidden, kShown, kSizeShown };
+using enum Log;
+
 struct Row {
   std::uint32_t number = 0;
+  std::string_view name = {};  // as in the .proto file; empty for what neither JSON nor a log shows
   FieldType type = FieldType::kInt64;
-  Access access = {};
+  Log log = kHidden;
+  std::string_view oneof = {};                    // the oneof's name, of its fields
+  std::span<const std::string_view> values = {};  // the names of an enum's values, from 0
+  Access access = {};                             // neither of a message that has a struct
   bool repeated = false;
   bool packed = false;       // how a repeated number is written; both spellings are read
   bool writes_zero = false;  // present even if it is zero or empty
   bool is_checked_text = false;
   std::uint64_t last = UINT64_MAX;  // of an enum whose other numbers are malformed
-  const Table* nested = nullptr;    // null for a message that is handed through as bytes
+  // A message's. It is handed through as bytes if there is access to them, and may be null then.
+  const Table* nested = nullptr;
   // The i-th value of this field; null where there is none.
   const void* (*get)(const void* message, std::size_t i) = nullptr;
   // The value to decode into: a new one of a repeated field.
@@ -219,13 +234,15 @@ consteval FieldType TypeOf() {
 }
 
 template <std::uint32_t number, auto member, std::uint64_t last = UINT64_MAX>
-consteval Row RowOf() {
+consteval Row RowOf(std::string_view name = {}, Log log = kHidden) {
   using Place = At<member>;
   using Value = Place::Holder::Value;
   static_assert(!std::is_enum_v<Value> || sizeof(Value) > 1 || last <= UINT8_MAX,
                 "an open enum takes 32 bits, or the numbers that it does not know would be cut");
   return {.number = number,
+          .name = name,
           .type = TypeOf<Value>(),
+          .log = log,
           .access = AccessOf<Value>(),
           .repeated = Place::Holder::kRepeated,
           .writes_zero = Place::Holder::kWritesZero,
@@ -255,26 +272,42 @@ consteval bool IsAscending(std::span<const Row> rows) {
 
 }  // namespace fields
 
+// A name as an argument of a template.
+template <std::size_t size>
+struct FieldName {
+  // NOLINTNEXTLINE(google-explicit-constructor): a literal is given
+  consteval FieldName(const char (&literal)[size]) { std::ranges::copy(literal, text); }
+  constexpr std::string_view view() const { return {text, size - 1}; }
+  char text[size];
+};
+
 // A number, or bytes.
-template <std::uint32_t number, auto member>
+template <std::uint32_t number, auto member, FieldName name = "", Log log = kHidden>
 struct Field {
   using Owner = fields::At<member>::Owner;
   static constexpr auto kMember = member;
-  static constexpr Row kRow = fields::RowOf<number, member>();
+  static constexpr Row kRow = fields::RowOf<number, member>(name.view(), log);
 };
 // A string, which is refused if it is no UTF-8.
-template <std::uint32_t number, auto member>
-struct Text : Field<number, member> {
-  static constexpr Row kRow = fields::Changed(fields::RowOf<number, member>(), [](Row& row) {
-    row.type = FieldType::kString;
-    row.is_checked_text = true;
-  });
+template <std::uint32_t number, auto member, FieldName name = "", Log log = kHidden>
+struct Text : Field<number, member, name, log> {
+  static constexpr Row kRow =
+      fields::Changed(fields::RowOf<number, member>(name.view(), log), [](Row& row) {
+        row.type = FieldType::kString;
+        row.is_checked_text = true;
+      });
 };
 // A string that is read as it is: in what members and logs hold, not in what clients ask.
-template <std::uint32_t number, auto member>
-struct UncheckedText : Field<number, member> {
-  static constexpr Row kRow = fields::Changed(fields::RowOf<number, member>(),
+template <std::uint32_t number, auto member, FieldName name = "", Log log = kHidden>
+struct UncheckedText : Field<number, member, name, log> {
+  static constexpr Row kRow = fields::Changed(fields::RowOf<number, member>(name.view(), log),
                                               [](Row& row) { row.type = FieldType::kString; });
+};
+// An enum with the names of its values; other numbers are read too.
+template <std::uint32_t number, auto member, const auto& values, FieldName name, Log log = kHidden>
+struct Enum : Field<number, member, name, log> {
+  static constexpr Row kRow = fields::Changed(fields::RowOf<number, member>(name.view(), log),
+                                              [](Row& row) { row.values = values; });
 };
 // An enum whose numbers past the last one are malformed.
 template <std::uint32_t number, auto member, auto last>
@@ -282,38 +315,52 @@ struct ClosedEnum : Field<number, member> {
   static constexpr Row kRow = fields::RowOf<number, member, static_cast<std::uint64_t>(last)>();
 };
 // A message that has a table.
-template <std::uint32_t number, auto member, const auto& table>
-struct Nested : Field<number, member> {
-  static constexpr Row kRow = fields::Changed(fields::RowOf<number, member>(), [](Row& row) {
-    row.type = FieldType::kMessage;
-    row.writes_zero = true;
-    row.nested = &table;
-  });
+template <std::uint32_t number, auto member, const auto& table, FieldName name = "",
+          Log log = kHidden>
+struct Nested : Field<number, member, name, log> {
+  static constexpr Row kRow =
+      fields::Changed(fields::RowOf<number, member>(name.view(), log), [](Row& row) {
+        row.type = FieldType::kMessage;
+        row.access = {};
+        row.writes_zero = true;
+        row.nested = &table;
+      });
 };
 // The only field of a message that has no separate struct and is this field's value.
-template <std::uint32_t number, class Value>
+template <std::uint32_t number, class Value, FieldName name = "", Log log = kHidden>
 struct Only {
   using Owner = Value;
   static constexpr Row kRow = {
       .number = number,
+      .name = name.view(),
       .type = fields::TypeOf<Value>(),
+      .log = log,
       .access = fields::AccessOf<Value>(),
       .get = [](const void* message, std::size_t i) { return i == 0 ? message : nullptr; },
       .place = [](void* message) { return message; }};
 };
-// A message that is passed through as bytes, without being decoded here.
-template <std::uint32_t number, auto member>
-struct Encoded : Field<number, member> {
-  static constexpr Row kRow = fields::Changed(fields::RowOf<number, member>(),
-                                              [](Row& row) { row.type = FieldType::kMessage; });
+// A message that is passed through as bytes, without being decoded here; its table is for those who
+// show it.
+inline constexpr Table kUnknownMessage;
+template <std::uint32_t number, auto member, const auto& table = kUnknownMessage,
+          FieldName name = "">
+struct Encoded : Field<number, member, name> {
+  static constexpr Row kRow =
+      fields::Changed(fields::RowOf<number, member>(name.view()), [](Row& row) {
+        row.type = FieldType::kMessage;
+        if (&table != &kUnknownMessage) row.nested = &table;
+      });
 };
 // A message that is one kind of a oneof, which a std::variant holds; the last kind that comes wins.
-template <std::uint32_t number, auto member, class Kind, const auto& table>
+template <std::uint32_t number, auto member, class Kind, const auto& table, FieldName name = "",
+          FieldName oneof = "">
 struct OneOf {
   using Place = fields::AtKind<member, Kind>;
   using Owner = Place::Owner;
   static constexpr Row kRow = {.number = number,
+                               .name = name.view(),
                                .type = FieldType::kMessage,
+                               .oneof = oneof.view(),
                                .writes_zero = true,
                                .nested = &table,
                                .get = Place::Get,
@@ -340,6 +387,38 @@ consteval Message<T> Describe(std::string_view names,
   static_assert((std::is_same_v<T, typename Fields::Owner> && ...), "a member of another struct");
   static_assert(fields::IsAscending(fields::kRows<Fields...>), "fields out of order");
   return {{names, fields::kRows<Fields...>, other_types, fields::Make<T>}};
+}
+
+// --- messages that are read and written by hand -------------------------------------------------
+
+// A row without access.
+consteval Row Bare(std::uint32_t number, std::string_view name, FieldType type, Log log = kHidden) {
+  return {.number = number, .name = name, .type = type, .log = log};
+}
+consteval Row BareEnum(std::uint32_t number, std::string_view name,
+                       std::span<const std::string_view> values, Log log = kHidden) {
+  return {.number = number, .name = name, .type = FieldType::kEnum, .log = log, .values = values};
+}
+consteval Row Part(std::uint32_t number, std::string_view name, const Table& message) {
+  return {.number = number, .name = name, .type = FieldType::kMessage, .nested = &message};
+}
+consteval Row Many(Row row) {
+  row.repeated = true;
+  return row;
+}
+consteval Row Either(std::string_view oneof, Row row) {
+  row.oneof = oneof;
+  return row;
+}
+consteval Table ByHand(std::string_view names, std::span<const Row> rows) {
+  return {.names = names, .rows = rows};
+}
+
+// The number of a field, for the code by hand. A name that is not in the table does not compile.
+consteval std::uint32_t NumberOf(std::span<const Row> rows, std::string_view name) {
+  for (const Row& row : rows)
+    if (row.name == name) return row.number;
+  throw "no field has this name";
 }
 
 // --- bytes -------------------------------------------------------------------------------------

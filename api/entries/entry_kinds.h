@@ -43,16 +43,16 @@ inline Result<void> CheckTxnOfAnySize(const mvcc::TxnRequest& request) {
 constexpr std::uint64_t NoCost(const auto& /*body*/) { return 0; }
 constexpr std::uint64_t LeaseCost(const LeaseGrantRequest& /*request*/) { return 64; }
 
-#define KV_ENTRY_KIND(name, number, decode, check, cost, under_corrupt_alarm)    \
-  template <>                                                                    \
-  struct EntryKind<RequestKind::name> {                                          \
-    using Body = decltype(decode(std::string_view()))::value_type;               \
-    static constexpr RequestKind kKind = RequestKind::name;                      \
-    static constexpr UnderCorruptAlarm kUnderCorruptAlarm =                      \
-        UnderCorruptAlarm::under_corrupt_alarm;                                  \
-    static Result<Body> Decode(std::string_view bytes) { return decode(bytes); } \
-    static Result<void> Check(const Body& body) { return check(body); }          \
-    static std::uint64_t CostBytes(const Body& body) { return cost(body); }      \
+#define KV_ENTRY_KIND(name, number, field, message, decode, check, cost, under_corrupt_alarm) \
+  template <>                                                                                 \
+  struct EntryKind<RequestKind::name> {                                                       \
+    using Body = decltype(decode(std::string_view()))::value_type;                            \
+    static constexpr RequestKind kKind = RequestKind::name;                                   \
+    static constexpr UnderCorruptAlarm kUnderCorruptAlarm =                                   \
+        UnderCorruptAlarm::under_corrupt_alarm;                                               \
+    static Result<Body> Decode(std::string_view bytes) { return decode(bytes); }              \
+    static Result<void> Check(const Body& body) { return check(body); }                       \
+    static std::uint64_t CostBytes(const Body& body) { return cost(body); }                   \
   };
 KV_ENTRY_KINDS(KV_ENTRY_KIND)
 #undef KV_ENTRY_KIND

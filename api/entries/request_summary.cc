@@ -5,83 +5,20 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
-#include <optional>
-#include <span>
 
 #include "api/entries/internal_request.h"
+#include "api/entries/request_kind.h"
 #include "api/field_text.h"
+#include "api/message_tables.h"
+#include "api/txn_fields.h"
 #include "proto/wire.h"
 
 namespace kvorum::server {
 namespace {
 
+namespace f = txn_fields;
+
 constexpr int kMaxDepth = 4;  // of txns within txns that are shown
-
-constexpr std::string_view kOrders[] = {"NONE", "ASCEND", "DESCEND"};
-constexpr std::string_view kSorts[] = {"KEY", "VERSION", "CREATE", "MOD", "VALUE"};
-constexpr std::string_view kResults[] = {"EQUAL", "GREATER", "LESS", "NOT_EQUAL"};
-constexpr std::string_view kTargets[] = {"VERSION", "CREATE", "MOD", "VALUE", "LEASE"};
-
-constexpr ShownField kRangeFields[] = {{1, "key", Show::kBytes},
-                                       {2, "range_end", Show::kBytes},
-                                       {3, "limit", Show::kNumber},
-                                       {4, "revision", Show::kNumber},
-                                       {5, "sort_order", Show::kEnum, kOrders},
-                                       {6, "sort_target", Show::kEnum, kSorts},
-                                       {7, "serializable", Show::kFlag},
-                                       {8, "keys_only", Show::kFlag},
-                                       {9, "count_only", Show::kFlag},
-                                       {10, "min_mod_revision", Show::kNumber},
-                                       {11, "max_mod_revision", Show::kNumber},
-                                       {12, "min_create_revision", Show::kNumber},
-                                       {13, "max_create_revision", Show::kNumber}};
-constexpr ShownField kPutFields[] = {
-    {1, "key", Show::kBytes},         {2, "value_size", Show::kSize},
-    {3, "lease", Show::kNumber},      {4, "prev_kv", Show::kFlag},
-    {5, "ignore_value", Show::kFlag}, {6, "ignore_lease", Show::kFlag}};
-constexpr ShownField kDeleteRangeFields[] = {
-    {1, "key", Show::kBytes}, {2, "range_end", Show::kBytes}, {3, "prev_kv", Show::kFlag}};
-constexpr ShownField kCompactionFields[] = {{1, "revision", Show::kNumber},
-                                            {2, "physical", Show::kFlag}};
-constexpr ShownField kCompareFields[] = {{1, "result", Show::kEnum, kResults},
-                                         {2, "target", Show::kEnum, kTargets},
-                                         {3, "key", Show::kBytes},
-                                         {4, "version", Show::kNumber},
-                                         {5, "create_revision", Show::kNumber},
-                                         {6, "mod_revision", Show::kNumber},
-                                         {7, "value_size", Show::kSize},
-                                         {8, "lease", Show::kNumber},
-                                         {64, "range_end", Show::kBytes}};
-constexpr std::string_view kPermissions[] = {"READ", "WRITE", "READWRITE"};
-constexpr std::string_view kAlarmActions[] = {"GET", "ACTIVATE", "DEACTIVATE"};
-constexpr std::string_view kAlarms[] = {"NONE", "NOSPACE", "CORRUPT"};
-
-constexpr ShownField kAlarmFields[] = {{1, "action", Show::kEnum, kAlarmActions},
-                                       {2, "memberID", Show::kUnsigned},
-                                       {3, "alarm", Show::kEnum, kAlarms}};
-constexpr ShownField kCheckpointFields[] = {{1, "ID", Show::kNumber},
-                                            {2, "remaining_TTL", Show::kNumber}};
-constexpr ShownField kCheckpointsFields[] = {
-    {1, "checkpoints", Show::kMessage, {}, kCheckpointFields}};
-constexpr ShownField kNameFields[] = {{1, "name", Show::kBytes}};
-constexpr ShownField kRoleFields[] = {{1, "role", Show::kBytes}};
-constexpr ShownField kUserAndRoleFields[] = {{1, "user", Show::kBytes}, {2, "role", Show::kBytes}};
-constexpr ShownField kNameAndRoleFields[] = {{1, "name", Show::kBytes}, {2, "role", Show::kBytes}};
-constexpr ShownField kPermissionFields[] = {{1, "permType", Show::kEnum, kPermissions},
-                                            {2, "key", Show::kBytes},
-                                            {3, "range_end", Show::kBytes}};
-constexpr ShownField kGrantPermissionFields[] = {
-    {1, "name", Show::kBytes}, {2, "perm", Show::kMessage, {}, kPermissionFields}};
-constexpr ShownField kRevokePermissionFields[] = {
-    {1, "role", Show::kBytes}, {2, "key", Show::kBytes}, {3, "range_end", Show::kBytes}};
-constexpr ShownField kVersionFields[] = {{1, "ver", Show::kBytes}};
-constexpr ShownField kAttributesFields[] = {{1, "name", Show::kBytes},
-                                            {2, "client_urls", Show::kBytes}};
-constexpr ShownField kMemberAttributesFields[] = {
-    {1, "member_ID", Show::kUnsigned},
-    {2, "member_attributes", Show::kMessage, {}, kAttributesFields}};
-constexpr ShownField kDowngradeInfoFields[] = {{1, "enabled", Show::kFlag},
-                                               {2, "ver", Show::kBytes}};
 
 bool HasField(std::string_view message, std::uint32_t number) {
   wire::Reader reader(message);
@@ -105,24 +42,24 @@ void AppendOperation(std::string_view operation, int depth, Branches& branches, 
   wire::Reader reader(operation);
   while (out.size() < kMaxSummaryBytes && reader.Next()) {
     const std::uint32_t kind = reader.field();
-    if (kind == 0 || kind > 4) {
+    if (kind == 0 || kind > f::kTxn) {
       reader.Skip();
       continue;
     }
     const std::string_view request = reader.Bytes();
-    if (kind == 1) {
+    if (kind == f::kRange) {
       out += "request_range:{";
-      AppendPlain(kRangeFields, request, out);
+      AppendPlain(kRangeRequest, request, out);
       out += '}';
-    } else if (kind == 2) {
+    } else if (kind == f::kPut) {
       branches.only_reads = false;
       out += "request_put:<";
-      AppendReplaced(kPutFields, request, out);
+      AppendReplaced(kPutRequest, request, out);
       out += '>';
-    } else if (kind == 3) {
+    } else if (kind == f::kDeleteRange) {
       branches.only_reads = false;
       out += "request_delete_range:{";
-      AppendPlain(kDeleteRangeFields, request, out);
+      AppendPlain(kDeleteRangeRequest, request, out);
       out += '}';
     } else if (depth < kMaxDepth) {
       Branches inner;
@@ -139,8 +76,8 @@ void AppendOperation(std::string_view operation, int depth, Branches& branches, 
 
 void AppendTxn(std::string_view txn, int depth, Branches& branches, std::string& out) {
   constexpr std::string_view kTitles[] = {"compare:<", " success:<", " failure:<"};
-  for (std::uint32_t part = 1; part <= 3; ++part) {
-    out += kTitles[part - 1];
+  for (std::uint32_t part = f::kCompare; part <= f::kFailure; ++part) {
+    out += kTitles[part - f::kCompare];
     std::int64_t count = 0;
     wire::Reader reader(txn);
     while (reader.Next()) {
@@ -155,17 +92,17 @@ void AppendTxn(std::string_view txn, int depth, Branches& branches, std::string&
         continue;
       }
       if (count++ > 0) out += ' ';
-      if (part > 1) {
+      if (part != f::kCompare) {
         AppendOperation(element, depth, branches, out);
-      } else if (HasField(element, 7)) {
-        AppendReplaced(kCompareFields, element, out);
+      } else if (HasField(element, f::UnionOf(mvcc::CompareTarget::kValue))) {
+        AppendReplaced(kTxnCompare, element, out);
       } else {
-        AppendPlain(kCompareFields, element, out);
+        AppendPlain(kTxnCompare, element, out);
       }
     }
     out += '>';
-    if (part == 2) branches.success = count;
-    if (part == 3) branches.failure = count;
+    if (part == f::kSuccess) branches.success = count;
+    if (part == f::kFailure) branches.failure = count;
   }
 }
 
@@ -187,64 +124,18 @@ void AppendLease(std::string_view body, bool is_grant, std::string& out) {
                   : fmt::format("lease_revoke:<id:{:016x}>", id);
 }
 
-// The kinds of which Go prints the message as it is.
-struct PlainKind {
-  std::string_view name;
-  std::span<const ShownField> fields;
+// The field of a kind and its message.
+struct KindText {
+  std::string_view field;
+  std::string_view message;
 };
-PlainKind PlainKindOf(RequestKind kind) {
+KindText KindTextOf(RequestKind kind) {
   switch (kind) {
-    case RequestKind::kDeleteRange:
-      return {"delete_range", kDeleteRangeFields};
-    case RequestKind::kCompaction:
-      return {"compaction", kCompactionFields};
-    case RequestKind::kAlarm:
-      return {"alarm", kAlarmFields};
-    case RequestKind::kLeaseCheckpoint:
-      return {"lease_checkpoint", kCheckpointsFields};
-    case RequestKind::kAuthEnable:
-      return {"auth_enable", {}};
-    case RequestKind::kAuthDisable:
-      return {"auth_disable", {}};
-    case RequestKind::kAuthStatus:
-      return {"auth_status", {}};
-    case RequestKind::kUserDelete:
-      return {"auth_user_delete", kNameFields};
-    case RequestKind::kUserGet:
-      return {"auth_user_get", kNameFields};
-    case RequestKind::kUserGrantRole:
-      return {"auth_user_grant_role", kUserAndRoleFields};
-    case RequestKind::kUserRevokeRole:
-      return {"auth_user_revoke_role", kNameAndRoleFields};
-    case RequestKind::kUserList:
-      return {"auth_user_list", {}};
-    case RequestKind::kRoleList:
-      return {"auth_role_list", {}};
-    case RequestKind::kRoleAdd:
-      return {"auth_role_add", kNameFields};
-    case RequestKind::kRoleDelete:
-      return {"auth_role_delete", kRoleFields};
-    case RequestKind::kRoleGet:
-      return {"auth_role_get", kRoleFields};
-    case RequestKind::kRoleGrantPermission:
-      return {"auth_role_grant_permission", kGrantPermissionFields};
-    case RequestKind::kRoleRevokePermission:
-      return {"auth_role_revoke_permission", kRevokePermissionFields};
-    case RequestKind::kClusterVersionSet:
-      return {"cluster_version_set", kVersionFields};
-    case RequestKind::kMemberAttributesSet:
-      return {"cluster_member_attr_set", kMemberAttributesFields};
-    case RequestKind::kDowngradeInfoSet:
-      return {"downgrade_info_set", kDowngradeInfoFields};
-    case RequestKind::kNone:
-    case RequestKind::kPut:
-    case RequestKind::kTxn:
-    case RequestKind::kLeaseGrant:
-    case RequestKind::kLeaseRevoke:
-    case RequestKind::kAuthenticate:
-    case RequestKind::kUserAdd:
-    case RequestKind::kUserChangePassword:
-      break;
+#define KV_ENTRY_KIND(name, number, field, message, ...) \
+  case RequestKind::name:                                \
+    return {field, message};
+    KV_ENTRY_KINDS(KV_ENTRY_KIND)
+#undef KV_ENTRY_KIND
   }
   return {};
 }
@@ -264,11 +155,12 @@ void AppendName(std::string_view title, std::string_view body, std::string& out)
   out.append(name.substr(0, kMaxShownKeyBytes)) += '>';
 }
 
-// The kinds that etcd prints itself, without what is secret or large.
-void AppendReplacedKind(const InternalRequest& request, std::string& out) {
+// The kinds that etcd prints itself, without what is secret or large. False for the others, of
+// which Go prints the message as it is.
+bool AppendReplacedKind(const InternalRequest& request, std::string& out) {
   if (request.kind == RequestKind::kPut) {
     out += "put:<";
-    AppendReplaced(kPutFields, request.body, out);
+    AppendReplaced(kPutRequest, request.body, out);
     out += '>';
   } else if (request.kind == RequestKind::kTxn) {
     Branches branches;
@@ -284,7 +176,10 @@ void AppendReplacedKind(const InternalRequest& request, std::string& out) {
     AppendName("auth_user_add", request.body, out);
   } else if (request.kind == RequestKind::kUserChangePassword) {
     AppendName("auth_user_change_password", request.body, out);
+  } else {
+    return request.kind == RequestKind::kNone;
   }
+  return true;
 }
 
 std::string HeaderText(const InternalRequest& request) {
@@ -305,39 +200,41 @@ std::string Bounded(std::string text) {
 std::string EntrySummary(std::string_view entry) {
   const auto request = DecodeInternalRequest(entry);
   if (!request.has_value()) return fmt::format("size:{}", entry.size());
-  const PlainKind plain = PlainKindOf(request->kind);
-  std::string out;
-  if (plain.name.empty()) {
-    out = fmt::format("header:<{}> ", HeaderText(*request));
-    AppendReplacedKind(*request, out);
-  } else {
-    out = fmt::format("header:{{{}}}  {}:{{", HeaderText(*request), plain.name);
-    AppendPlain(plain.fields, request->body, out);
+  std::string out = fmt::format("header:<{}> ", HeaderText(*request));
+  if (!AppendReplacedKind(*request, out)) {
+    const KindText text = KindTextOf(request->kind);
+    out = fmt::format("header:{{{}}}  {}:{{", HeaderText(*request), text.field);
+    AppendPlain(*MessageNamed(text.message), request->body, out);
     out += '}';
   }
   return Bounded(std::move(out));
 }
 
-CallSummary SummarizeCall(std::string_view method, std::string_view request) {
-  CallSummary summary;
-  if (method == "Range") {
-    AppendPlain(kRangeFields, request, summary.text);
-    summary.operations = 0;
-    summary.only_reads = true;
-  } else if (method == "Put") {
-    AppendReplaced(kPutFields, request, summary.text);
-    summary.operations = 1;
-  } else if (method == "DeleteRange") {
-    AppendPlain(kDeleteRangeFields, request, summary.text);
-    summary.operations = 0;
-  } else if (method == "Txn") {
-    Branches branches;
-    AppendTxn(request, 1, branches, summary.text);
-    summary.operations = std::max(branches.success, branches.failure);
-    summary.only_reads = branches.only_reads;
-  }
-  summary.text = Bounded(std::move(summary.text));
-  return summary;
+CallSummary SummarizeRange(std::string_view request) {
+  std::string text;
+  AppendPlain(kRangeRequest, request, text);
+  return {.text = Bounded(std::move(text)), .operations = 0, .only_reads = true};
+}
+
+CallSummary SummarizePut(std::string_view request) {
+  std::string text;
+  AppendReplaced(kPutRequest, request, text);
+  return {.text = Bounded(std::move(text)), .operations = 1};
+}
+
+CallSummary SummarizeDeleteRange(std::string_view request) {
+  std::string text;
+  AppendPlain(kDeleteRangeRequest, request, text);
+  return {.text = Bounded(std::move(text)), .operations = 0};
+}
+
+CallSummary SummarizeTxn(std::string_view request) {
+  Branches branches;
+  std::string text;
+  AppendTxn(request, 1, branches, text);
+  return {.text = Bounded(std::move(text)),
+          .operations = std::max(branches.success, branches.failure),
+          .only_reads = branches.only_reads};
 }
 
 }  // namespace kvorum::server

@@ -20,8 +20,11 @@ struct CallSummary {
   std::int64_t operations = -1;  // as etcd counts them: a put is 1, a range 0; -1: it does not say
   bool only_reads = false;
 };
-// That of a call to a method of the KV service ("Range"), by its request. Empty for other methods.
-// A txn's operations are those of the branch that was taken, which is not known: the longer one.
-CallSummary SummarizeCall(std::string_view method, std::string_view request);
+// Those of calls to methods of the KV service, by their requests. A txn's operations are those of
+// the branch that was taken, which is not known: the longer one.
+CallSummary SummarizeRange(std::string_view request);
+CallSummary SummarizePut(std::string_view request);
+CallSummary SummarizeDeleteRange(std::string_view request);
+CallSummary SummarizeTxn(std::string_view request);
 
 }  // namespace kvorum::server

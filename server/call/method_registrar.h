@@ -91,7 +91,7 @@ rpc::UnaryMethod MethodRegistrar::Guarded(ServiceContext& context,
                 admitted(call, std::move(valid), std::move(to));
               });
   };
-  const bool keeps_request = method.service == "etcdserverpb.KV";
+  const bool keeps_request = method.slow.summarize != nullptr;
   return [&context, &method, run, keeps_request, handler = std::move(handler)](
              const std::shared_ptr<rpc::CallContext>& call, SharedBytes bytes,
              rpc::UnaryReply encoded) {

@@ -9,39 +9,28 @@
 #include <utility>
 #include <vector>
 
-#include "api/entries/request_summary.h"
 #include "api/inner_text.h"
 #include "base/log/log_time.h"
 #include "base/rng.h"
 #include "base/text/duration_text.h"
+#include "server/call/api.h"
 
 namespace kvorum::server {
 namespace {
 
 constexpr std::size_t kMaxRangesBytes = 4096;
 
-// etcd's name of the operation in a trace; empty: it has none.
-std::string_view OperationOf(const rpc::MethodInfo& method) {
-  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-      {"Range", "range"},
-      {"Put", "put"},
-      {"DeleteRange", "delete_range"},
-      {"Txn", "transaction"},
-      {"Compact", "compact"}};
-  if (method.service != "etcdserverpb.KV") return {};
-  for (const auto& [name, operation] : kNames) {
-    if (method.name == name) return operation;
+// -1: it does not say.
+std::int64_t CountOf(const SlowLine& line, const rpc::CallContext& call, const rpc::CallEnd& end) {
+  switch (line.count) {
+    case AnswerCount::kUnsaid:
+      return -1;
+    case AnswerCount::kZero:
+      return 0;
+    case AnswerCount::kRows:
+      return end.code == Code::kOk ? call.answer_count() : 0;
   }
-  return {};
-}
-
-// etcd's count of what an answer tells of; -1: it does not say.
-std::int64_t AnswerCount(const rpc::CallContext& call, const rpc::CallEnd& end) {
-  const rpc::MethodInfo& method = *call.method();
-  if (method.service != "etcdserverpb.KV") return -1;
-  if (method.name == "Put" || method.name == "Txn") return 0;
-  if (method.name != "Range" && method.name != "DeleteRange") return -1;
-  return end.code == Code::kOk ? call.answer_count() : 0;
+  return -1;
 }
 
 std::string SizeText(std::uint64_t bytes) { return "size:" + std::to_string(bytes); }
@@ -65,11 +54,11 @@ std::string RangesText(const std::vector<std::int64_t>& rows) {
 }
 
 // The answer of a call that only reads.
-std::string ReadText(const rpc::CallContext& call, const rpc::CallEnd& end) {
+std::string ReadText(const SlowLine& line, const rpc::CallContext& call, const rpc::CallEnd& end) {
   if (end.code != Code::kOk) return {};
   const std::string size = SizeText(end.sent_bytes);
-  if (call.method()->name == "Range") {
-    const std::int64_t count = AnswerCount(call, end);
+  if (line.count == AnswerCount::kRows) {
+    const std::int64_t count = CountOf(line, call, end);
     return count < 0 ? size : CountText(count) + " " + size;
   }
   const auto rows = call.answer_rows();
@@ -113,17 +102,17 @@ void SlowCalls::Log(const rpc::CallContext& call, const rpc::CallEnd& end) const
   const std::int64_t ended_ns = SystemClock().WallNanos();
   const std::int64_t started_ns =
       ended_ns - std::chrono::duration_cast<std::chrono::nanoseconds>(end.duration).count();
-  const bool is_shown = method.service == "etcdserverpb.KV" && !call.kept_request().empty();
-  const CallSummary summary =
-      is_shown ? SummarizeCall(method.name, call.kept_request()) : CallSummary{};
+  const ApiMethod* const row = FindApiMethod(method.path);
+  const SlowLine line = row == nullptr ? SlowLine{} : row->slow;
+  const bool is_shown = line.summarize != nullptr && !call.kept_request().empty();
+  const CallSummary summary = is_shown ? line.summarize(call.kept_request()) : CallSummary{};
   const std::string took = FormatDuration(end.duration);
   const bool failed = end.code != Code::kOk;
 
   if (summary.only_reads && limits_.apply > Duration::zero() && end.duration > limits_.apply) {
     KV_WARN("apply request took too long", {"took", took},
-            {"expected-duration", FormatDuration(limits_.apply)},
-            {"prefix", method.name == "Range" ? "read-only range " : "read-only txn "},
-            {"request", summary.text}, {"response", ReadText(call, end)},
+            {"expected-duration", FormatDuration(limits_.apply)}, {"prefix", line.read_prefix},
+            {"request", summary.text}, {"response", ReadText(line, call, end)},
             {NameIf(failed, "error"), InnerText(end.message)});
   }
   // One line, at debug if that is wanted: then every call has it.
@@ -132,16 +121,15 @@ void SlowCalls::Log(const rpc::CallContext& call, const rpc::CallEnd& end) const
     KV_LOG(is_debug ? LogLevel::kDebug : LogLevel::kWarn, "request stats",
            {"start time", LogTime(started_ns)}, {"time spent", took}, {"remote", call.peer()},
            {"response type", method.path}, {"request count", summary.operations},
-           {"request size", end.received_bytes}, {"response count", AnswerCount(call, end)},
+           {"request size", end.received_bytes}, {"response count", CountOf(line, call, end)},
            {"response size", end.sent_bytes}, {"request content", summary.text},
            {NameIf(failed, "code"), static_cast<int>(end.code)},
            {NameIf(failed, "error"), end.message});
   }
-  const std::string_view operation = OperationOf(method);
-  if (end.duration > kTraced && !operation.empty()) {
+  if (end.duration > kTraced && !line.operation.empty()) {
     const std::vector<std::string> steps = StepsOf(call, end, summary.only_reads);
     KV_INFO(
-        "trace", {"trace_id", Rng(EntropySeed()).Below(INT32_MAX)}, {"operation", operation},
+        "trace", {"trace_id", Rng(EntropySeed()).Below(INT32_MAX)}, {"operation", line.operation},
         {"detail", "{request:" + summary.text + "; response_" + SizeText(end.sent_bytes) + "; }"},
         {"duration", took}, {"start", LogTime(started_ns)}, {"end", LogTime(ended_ns)},
         {"steps", std::span(steps)}, {"step_count", steps.size()});

@@ -9,6 +9,7 @@
 #include "base/base64.h"
 #include "base/utf8.h"
 #include "proto/wire.h"
+#include "server/gateway/json_fields.h"
 
 namespace kvorum::server::gateway {
 namespace {
@@ -19,14 +20,14 @@ class AnswerWriter {
  public:
   explicit AnswerWriter(Spelling spelling) : spelling_(spelling) {}
 
-  void Message(const MessageShape& shape, std::string_view message);
+  void Message(const wire::Table& table, std::string_view message);
   void Status(const Error& error);
   std::string& out() { return out_; }
 
  private:
   // One value of a field, as it came.
   struct Value {
-    const FieldShape* field = nullptr;
+    const wire::Row* field = nullptr;
     std::uint64_t number = 0;
     std::string_view bytes;
 
@@ -34,7 +35,7 @@ class AnswerWriter {
   };
   using Values = std::vector<Value>;
 
-  static Values ValuesOf(const MessageShape& shape, std::string_view message);
+  static Values ValuesOf(const wire::Table& table, std::string_view message);
   void One(const Value& value);
   void Name(std::string_view name);
   void Comma() { out_ += spelling_ == Spelling::kAlone ? ", " : ","; }
@@ -45,17 +46,17 @@ class AnswerWriter {
   std::string out_;
 };
 
-AnswerWriter::Values AnswerWriter::ValuesOf(const MessageShape& shape, std::string_view message) {
+AnswerWriter::Values AnswerWriter::ValuesOf(const wire::Table& table, std::string_view message) {
   Values values;
   wire::Reader reader(message);
   while (reader.Next()) {
-    const FieldShape* const field = shape.Numbered(reader.field());
+    const wire::Row* const field = FieldNumbered(table, reader.field());
     if (field == nullptr) {
       reader.Skip();
       continue;
     }
-    const bool is_bytes = field->type == ValueType::kString || field->type == ValueType::kBytes ||
-                          field->type == ValueType::kMessage;
+    const bool is_bytes = field->type == FieldType::kString || field->type == FieldType::kBytes ||
+                          field->type == FieldType::kMessage;
     if (is_bytes) {
       values.push_back({.field = field, .number = 0, .bytes = reader.Bytes()});
     } else if (field->repeated) {
@@ -72,16 +73,16 @@ AnswerWriter::Values AnswerWriter::ValuesOf(const MessageShape& shape, std::stri
   return values;
 }
 
-void AnswerWriter::Message(const MessageShape& shape, std::string_view message) {
+void AnswerWriter::Message(const wire::Table& table, std::string_view message) {
   out_ += '{';
-  const Values values = ValuesOf(shape, message);
+  const Values values = ValuesOf(table, message);
   bool first = true;
   for (auto value = values.begin(); value != values.end();) {
-    const FieldShape& field = *value->field;
+    const wire::Row& field = *value->field;
     const auto end = std::find_if(value, values.end(),
                                   [&field](const Value& other) { return other.field != &field; });
     const Value& last = *std::prev(end);
-    const bool has_presence = field.type == ValueType::kMessage || field.of_oneof;
+    const bool has_presence = field.type == FieldType::kMessage || !field.oneof.empty();
     if (field.repeated || has_presence || !last.IsZero()) {
       if (!std::exchange(first, false)) Comma();
       Name(field.name);
@@ -102,33 +103,33 @@ void AnswerWriter::Message(const MessageShape& shape, std::string_view message) 
 }
 
 void AnswerWriter::One(const Value& value) {
-  const FieldShape& field = *value.field;
+  const wire::Row& field = *value.field;
   switch (field.type) {
-    case ValueType::kInt64:
+    case FieldType::kInt64:
       fmt::format_to(std::back_inserter(out_), R"("{}")", static_cast<std::int64_t>(value.number));
       return;
-    case ValueType::kUint64:
+    case FieldType::kUint64:
       fmt::format_to(std::back_inserter(out_), R"("{}")", value.number);
       return;
-    case ValueType::kUint32:
+    case FieldType::kUint32:
       fmt::format_to(std::back_inserter(out_), "{}", static_cast<std::uint32_t>(value.number));
       return;
-    case ValueType::kBool:
+    case FieldType::kBool:
       out_ += value.number != 0 ? "true" : "false";
       return;
-    case ValueType::kEnum:
-      if (value.number < field.enum_names.size()) return Text(field.enum_names[value.number]);
+    case FieldType::kEnum:
+      if (value.number < field.values.size()) return Text(field.values[value.number]);
       fmt::format_to(std::back_inserter(out_), "{}", static_cast<std::int32_t>(value.number));
       return;
-    case ValueType::kString:
+    case FieldType::kString:
       return Text(value.bytes);
-    case ValueType::kBytes:
+    case FieldType::kBytes:
       out_ += '"';
       AppendBase64(out_, value.bytes);
       out_ += '"';
       return;
-    case ValueType::kMessage:
-      return Message(*field.message, value.bytes);
+    case FieldType::kMessage:
+      return Message(*field.nested, value.bytes);
   }
 }
 
@@ -202,10 +203,10 @@ void AnswerWriter::Character(std::string_view character) {
 
 }  // namespace
 
-std::string JsonAnswer(const MessageShape& shape, std::string_view message) {
+std::string JsonAnswer(const wire::Table& table, std::string_view message) {
   AnswerWriter writer(Spelling::kAlone);
   writer.out().reserve(message.size() * 3 / 2 + 64);
-  writer.Message(shape, message);
+  writer.Message(table, message);
   return std::move(writer.out());
 }
 
@@ -215,11 +216,11 @@ std::string JsonStatus(const Error& error) {
   return std::move(writer.out());
 }
 
-std::string JsonResultLine(const MessageShape& shape, std::string_view message) {
+std::string JsonResultLine(const wire::Table& table, std::string_view message) {
   AnswerWriter writer(Spelling::kInLine);
   writer.out().reserve(message.size() * 3 / 2 + 64);
   writer.out() = R"({"result":)";
-  writer.Message(shape, message);
+  writer.Message(table, message);
   return std::move(writer.out().append("}\n"));
 }
 

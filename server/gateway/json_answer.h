@@ -9,18 +9,18 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "server/gateway/message_shape.h"
+#include "proto/fields.h"
 
 namespace kvorum::server::gateway {
 
-std::string JsonAnswer(const MessageShape& shape, std::string_view message);
+std::string JsonAnswer(const wire::Table& table, std::string_view message);
 
 // {"code":5, "message":"..."}, with the number of the status.
 std::string JsonStatus(const Error& error);
 
 // A stream's lines, without spaces and with HTML's characters escaped: {"result":{...}} for a
 // message, {"error":{...}} for its end.
-std::string JsonResultLine(const MessageShape& shape, std::string_view message);
+std::string JsonResultLine(const wire::Table& table, std::string_view message);
 std::string JsonErrorLine(const Error& error);
 
 }  // namespace kvorum::server::gateway

@@ -10,6 +10,7 @@
 
 #include "proto/wire.h"
 #include "server/gateway/json_base64.h"
+#include "server/gateway/json_fields.h"
 #include "server/gateway/json_reader.h"
 
 namespace kvorum::server::gateway {
@@ -27,23 +28,23 @@ void PutLength(std::string& out, std::size_t at, std::size_t length) {
 }
 
 // The kind of a field in error texts.
-std::string_view NameOf(ValueType type) {
+std::string_view NameOf(FieldType type) {
   switch (type) {
-    case ValueType::kInt64:
+    case FieldType::kInt64:
       return "int64";
-    case ValueType::kUint64:
+    case FieldType::kUint64:
       return "uint64";
-    case ValueType::kUint32:
+    case FieldType::kUint32:
       return "uint32";
-    case ValueType::kBool:
+    case FieldType::kBool:
       return "bool";
-    case ValueType::kEnum:
+    case FieldType::kEnum:
       return "enum";
-    case ValueType::kString:
+    case FieldType::kString:
       return "string";
-    case ValueType::kBytes:
+    case FieldType::kBytes:
       return "bytes";
-    case ValueType::kMessage:
+    case FieldType::kMessage:
       return "message";
   }
   return {};
@@ -61,33 +62,33 @@ class RequestEncoder {
  public:
   explicit RequestEncoder(std::string_view value) : reader_(value) {}
 
-  Result<std::string> Encode(const MessageShape& shape) {
-    KV_RETURN_IF_ERROR(Message(shape));
+  Result<std::string> Encode(const wire::Table& table) {
+    KV_RETURN_IF_ERROR(Message(table));
     return std::move(out_);
   }
 
  private:
   using Kind = JsonToken::Kind;
 
-  Result<void> Message(const MessageShape& shape);
-  Result<void> Field(const MessageShape& shape, const FieldShape& field, const JsonToken& name,
+  Result<void> Message(const wire::Table& table);
+  Result<void> Field(const wire::Table& table, const wire::Row& field, const JsonToken& name,
                      bool& oneof_seen);
-  Result<void> List(const FieldShape& field);
-  Result<void> Part(const FieldShape& field);
+  Result<void> List(const wire::Row& field);
+  Result<void> Part(const wire::Row& field);
   // `keeps_zero`: the value is written even if it is the field's zero.
-  Result<void> Scalar(const FieldShape& field, bool keeps_zero);
+  Result<void> Scalar(const wire::Row& field, bool keeps_zero);
   // False if the token is not a value of the field.
-  bool PutScalar(const FieldShape& field, const JsonToken& token, bool keeps_zero);
-  bool PutNumber(const FieldShape& field, std::optional<std::uint64_t> number, bool keeps_zero);
-  bool PutBytes(const FieldShape& field, std::string_view bytes, bool keeps_zero);
-  bool PutEnum(const FieldShape& field, const JsonToken& token, bool keeps_zero);
+  bool PutScalar(const wire::Row& field, const JsonToken& token, bool keeps_zero);
+  bool PutNumber(const wire::Row& field, std::optional<std::uint64_t> number, bool keeps_zero);
+  bool PutBytes(const wire::Row& field, std::string_view bytes, bool keeps_zero);
+  bool PutEnum(const wire::Row& field, const JsonToken& token, bool keeps_zero);
 
   JsonReader reader_;
   std::string out_;
   std::size_t depth_ = 0;
 };
 
-Result<void> RequestEncoder::Message(const MessageShape& shape) {
+Result<void> RequestEncoder::Message(const wire::Table& table) {
   if (depth_ == kMaxMessageDepth) return Fail(JsonError("exceeded max recursion depth"));
   ++depth_;
   KV_TRY(const JsonToken open, reader_.Next());
@@ -97,110 +98,109 @@ Result<void> RequestEncoder::Message(const MessageShape& shape) {
   for (;;) {
     KV_TRY(const JsonToken name, reader_.Next());
     if (name.kind == Kind::kCloseObject) break;
-    const FieldShape* const field = shape.Named(name.text);
+    const wire::Row* const field = FieldNamed(table, name.text);
     if (field == nullptr) {
       KV_RETURN_IF_ERROR(reader_.Skip());
       continue;
     }
-    const std::uint64_t bit = std::uint64_t{1} << (field - shape.fields.data());
+    const std::uint64_t bit = std::uint64_t{1} << (field - table.rows.data());
     if ((seen & bit) != 0)
       return Fail(reader_.Fault(name.position, fmt::format("duplicate field {}", name.raw)));
     seen |= bit;
-    KV_RETURN_IF_ERROR(Field(shape, *field, name, oneof_seen));
+    KV_RETURN_IF_ERROR(Field(table, *field, name, oneof_seen));
   }
   --depth_;
   return {};
 }
 
-Result<void> RequestEncoder::Field(const MessageShape& shape, const FieldShape& field,
+Result<void> RequestEncoder::Field(const wire::Table& table, const wire::Row& field,
                                    const JsonToken& name, bool& oneof_seen) {
   if (reader_.Peek() == Kind::kNull) return reader_.Skip();
   if (field.repeated) return List(field);
-  if (field.of_oneof && std::exchange(oneof_seen, true)) {
+  if (!field.oneof.empty() && std::exchange(oneof_seen, true)) {
     return Fail(reader_.Fault(
-        name.position,
-        fmt::format("error parsing {}, oneof {} is already set", name.raw, shape.oneof)));
+        name.position, fmt::format("error parsing {}, oneof {} is already set", name.raw,
+                                   std::string(table.names) + "." + std::string(field.oneof))));
   }
-  return field.type == ValueType::kMessage ? Part(field) : Scalar(field, field.of_oneof);
+  return field.type == FieldType::kMessage ? Part(field) : Scalar(field, !field.oneof.empty());
 }
 
-Result<void> RequestEncoder::List(const FieldShape& field) {
+Result<void> RequestEncoder::List(const wire::Row& field) {
   KV_TRY(const JsonToken open, reader_.Next());
   if (open.kind != Kind::kOpenArray) return Fail(reader_.Unexpected(open));
   while (reader_.Peek() != Kind::kCloseArray) {
-    KV_RETURN_IF_ERROR(field.type == ValueType::kMessage ? Part(field) : Scalar(field, true));
+    KV_RETURN_IF_ERROR(field.type == FieldType::kMessage ? Part(field) : Scalar(field, true));
   }
   KV_TRY(const JsonToken close, reader_.Next());
   static_cast<void>(close);
   return {};
 }
 
-Result<void> RequestEncoder::Part(const FieldShape& field) {
+Result<void> RequestEncoder::Part(const wire::Row& field) {
   wire::AppendVarint(out_, wire::BytesTag(field.number));
   const std::size_t at = out_.size();
   out_.append(kLengthBytes, '\0');
-  KV_RETURN_IF_ERROR(Message(*field.message));
+  KV_RETURN_IF_ERROR(Message(*field.nested));
   PutLength(out_, at, out_.size() - at - kLengthBytes);
   return {};
 }
 
-Result<void> RequestEncoder::Scalar(const FieldShape& field, bool keeps_zero) {
+Result<void> RequestEncoder::Scalar(const wire::Row& field, bool keeps_zero) {
   KV_TRY(const JsonToken token, reader_.Next());
   if (PutScalar(field, token, keeps_zero)) return {};
-  return Fail(
-      reader_.Fault(token.position, fmt::format("invalid value for {} field {}: {}",
-                                                NameOf(field.type), field.JsonName(), token.raw)));
+  return Fail(reader_.Fault(token.position,
+                            fmt::format("invalid value for {} field {}: {}", NameOf(field.type),
+                                        JsonName(field.name), token.raw)));
 }
 
-bool RequestEncoder::PutScalar(const FieldShape& field, const JsonToken& token, bool keeps_zero) {
+bool RequestEncoder::PutScalar(const wire::Row& field, const JsonToken& token, bool keeps_zero) {
   const bool is_string = token.kind == Kind::kString;
   switch (field.type) {
-    case ValueType::kInt64: {
+    case FieldType::kInt64: {
       const auto number = IntegerOf(NumberOf(token));
       if (!number) return false;
       return PutNumber(field, static_cast<std::uint64_t>(*number), keeps_zero);
     }
-    case ValueType::kUint64:
+    case FieldType::kUint64:
       return PutNumber(field, UnsignedOf(NumberOf(token)), keeps_zero);
-    case ValueType::kUint32: {
+    case FieldType::kUint32: {
       const auto number = UnsignedOf(NumberOf(token));
       return number <= UINT32_MAX && PutNumber(field, number, keeps_zero);
     }
-    case ValueType::kBool:
+    case FieldType::kBool:
       return token.kind == Kind::kBool && PutNumber(field, token.raw == "true" ? 1 : 0, keeps_zero);
-    case ValueType::kEnum:
+    case FieldType::kEnum:
       return PutEnum(field, token, keeps_zero);
-    case ValueType::kString:
+    case FieldType::kString:
       return is_string && PutBytes(field, token.text, keeps_zero);
-    case ValueType::kBytes: {
+    case FieldType::kBytes: {
       if (!is_string) return false;
       const auto bytes = DecodeJsonBytes(token.text);
       return bytes.has_value() && PutBytes(field, *bytes, keeps_zero);
     }
-    case ValueType::kMessage:
+    case FieldType::kMessage:
       break;
   }
   return false;
 }
 
-bool RequestEncoder::PutNumber(const FieldShape& field, std::optional<std::uint64_t> number,
+bool RequestEncoder::PutNumber(const wire::Row& field, std::optional<std::uint64_t> number,
                                bool keeps_zero) {
   if (!number.has_value()) return false;
   if (*number != 0 || keeps_zero) wire::AppendUintAlways(out_, field.number, *number);
   return true;
 }
 
-bool RequestEncoder::PutBytes(const FieldShape& field, std::string_view bytes, bool keeps_zero) {
+bool RequestEncoder::PutBytes(const wire::Row& field, std::string_view bytes, bool keeps_zero) {
   if (!bytes.empty() || keeps_zero) wire::AppendBytesAlways(out_, field.number, bytes);
   return true;
 }
 
-bool RequestEncoder::PutEnum(const FieldShape& field, const JsonToken& token, bool keeps_zero) {
+bool RequestEncoder::PutEnum(const wire::Row& field, const JsonToken& token, bool keeps_zero) {
   if (token.kind == Kind::kString) {
-    const auto found = std::ranges::find(field.enum_names, token.text);
-    if (found == field.enum_names.end()) return true;  // as if the field were unknown
-    return PutNumber(field, static_cast<std::uint64_t>(found - field.enum_names.begin()),
-                     keeps_zero);
+    const auto found = std::ranges::find(field.values, token.text);
+    if (found == field.values.end()) return true;  // as if the field were unknown
+    return PutNumber(field, static_cast<std::uint64_t>(found - field.values.begin()), keeps_zero);
   }
   if (token.kind != Kind::kNumber) return false;
   const auto number = IntegerOf(token.raw);
@@ -210,8 +210,8 @@ bool RequestEncoder::PutEnum(const FieldShape& field, const JsonToken& token, bo
 
 }  // namespace
 
-Result<std::string> EncodeJsonRequest(const MessageShape& shape, std::string_view value) {
-  return RequestEncoder(value).Encode(shape);
+Result<std::string> EncodeJsonRequest(const wire::Table& table, std::string_view value) {
+  return RequestEncoder(value).Encode(table);
 }
 
 }  // namespace kvorum::server::gateway

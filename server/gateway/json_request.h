@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "server/gateway/message_shape.h"
+#include "proto/fields.h"
 
 namespace kvorum::server::gateway {
 
@@ -20,6 +20,6 @@ namespace kvorum::server::gateway {
 inline constexpr std::size_t kMaxMessageDepth = 500;
 
 // `value` is one of JsonValues.
-Result<std::string> EncodeJsonRequest(const MessageShape& shape, std::string_view value);
+Result<std::string> EncodeJsonRequest(const wire::Table& table, std::string_view value);
 
 }  // namespace kvorum::server::gateway

@@ -87,9 +87,9 @@ void UnaryCall::Convert() {
   // Base64 takes four thirds; the names of fields take more where values are short.
   const std::size_t json_bytes = 2 * size_bytes;
   if (size_bytes >= AnswerMemory::kStepBytes && !Reserve(json_bytes)) return;
-  const auto convert = [shape = route().response](const ByteChain& message) {
-    return message.size() == 1 ? JsonAnswer(*shape, message.front().view())
-                               : JsonAnswer(*shape, Join(message));
+  const auto convert = [table = route().response](const ByteChain& message) {
+    return message.size() == 1 ? JsonAnswer(*table, message.front().view())
+                               : JsonAnswer(*table, Join(message));
   };
   const ServiceExecutors& executors = parts().context->executors;
   if (size_bytes <= kMaxBytesOnLoop || executors.readers == nullptr)

@@ -76,9 +76,10 @@ TimePoint StartOf(const rpc::CallContext& call) {
 
 }  // namespace
 
-LiveCall::LiveCall(Tracer& tracer, Tracer::Begun begun, const rpc::CallContext& call)
+LiveCall::LiveCall(Tracer& tracer, Tracer::Begun begun, const MethodSpans& spans,
+                   const rpc::CallContext& call)
     : tracer_(tracer),
-      shape_(SpansOf(call.path())),
+      shape_(spans),
       started_(StartOf(call)),
       started_wall_ns_(SystemClock().WallNanos() - (SystemClock().Now() - started_).count()),
       server_(std::make_unique<Span>()) {

@@ -28,8 +28,9 @@ class LiveCall {
  public:
   static constexpr std::size_t kMaxInner = 1024;
 
-  // On the call's loop.
-  LiveCall(Tracer& tracer, Tracer::Begun begun, const rpc::CallContext& call);
+  // On the call's loop. The method's spans outlive the call.
+  LiveCall(Tracer& tracer, Tracer::Begun begun, const MethodSpans& spans,
+           const rpc::CallContext& call);
 
   // A message of the client; one of the server, or the beginning of it.
   void OnRequest(std::string_view message);

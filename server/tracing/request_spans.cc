@@ -160,28 +160,6 @@ Described OfWatch(std::string_view message, std::size_t) {
                     {"fragment", create->wanted.fragment}}};
 }
 
-constexpr std::array kMethods{
-    MethodSpans{"/etcdserverpb.KV/Range", Shape::kRequest, OfRange, Never},
-    MethodSpans{"/etcdserverpb.KV/RangeStream", Shape::kRequest, OfRangeStream, Never},
-    MethodSpans{"/etcdserverpb.KV/Put", Shape::kRequest, OfPut, Always},
-    MethodSpans{"/etcdserverpb.KV/DeleteRange", Shape::kRequest, OfDeleteRange, Always},
-    MethodSpans{"/etcdserverpb.KV/Txn", Shape::kRequest, OfTxn, TxnProposes},
-    MethodSpans{"/etcdserverpb.KV/Compact", Shape::kRequest, OfCompaction, Always,
-                /*tells_failures=*/false},
-    MethodSpans{"/etcdserverpb.Lease/LeaseGrant", Shape::kRequest, OfLeaseGrant, Always},
-    MethodSpans{"/etcdserverpb.Lease/LeaseRevoke", Shape::kRequest, OfLeaseRevoke, Always},
-    MethodSpans{"/etcdserverpb.Lease/LeaseKeepAlive", Shape::kRenewals, OfLeaseKeepAlive, Never},
-    MethodSpans{"/etcdserverpb.Watch/Watch", Shape::kWatchers, OfWatch, Never},
-};
-// The services whose calls are proposals and have no span below their own.
-constexpr MethodSpans kProposals{"", Shape::kPlain, nullptr, Always};
-constexpr MethodSpans kPlainMethods{"", Shape::kPlain, nullptr, Never};
-
-// They are not log entries here.
-constexpr std::array<std::string_view, 5> kReadsOfAuth{
-    "/etcdserverpb.Auth/AuthStatus", "/etcdserverpb.Auth/UserGet", "/etcdserverpb.Auth/UserList",
-    "/etcdserverpb.Auth/RoleGet", "/etcdserverpb.Auth/RoleList"};
-
 constexpr std::array kBeforeHandler{kErrNoSpace, kErrCorrupt, kErrNotSupportedForLearner,
                                     kErrNoLeader, kErrInvalidClientApiVersion};
 constexpr std::array kNotSent{kErrTooManyRequests, kErrAnswersFull, kErrRequestTooLarge,
@@ -196,13 +174,47 @@ std::string_view TextIn(std::span<const ApiError> errors, const Error& error) {
 
 }  // namespace
 
-const MethodSpans& SpansOf(std::string_view path) {
-  const auto* const found = std::ranges::find(kMethods, path, &MethodSpans::path);
-  if (found != kMethods.end()) return *found;
-  const bool proposes = path == "/etcdserverpb.Maintenance/Alarm" ||
-                        (path.starts_with("/etcdserverpb.Auth/") &&
-                         std::ranges::find(kReadsOfAuth, path) == kReadsOfAuth.end());
-  return proposes ? kProposals : kPlainMethods;
+const MethodSpans& SpansOf(CallSpan span) {
+  static constexpr MethodSpans kRange{Shape::kRequest, OfRange, Never};
+  static constexpr MethodSpans kRangeStream{Shape::kRequest, OfRangeStream, Never};
+  static constexpr MethodSpans kPut{Shape::kRequest, OfPut, Always};
+  static constexpr MethodSpans kDeleteRange{Shape::kRequest, OfDeleteRange, Always};
+  static constexpr MethodSpans kTxn{Shape::kRequest, OfTxn, TxnProposes};
+  static constexpr MethodSpans kCompaction{Shape::kRequest, OfCompaction, Always,
+                                           /*tells_failures=*/false};
+  static constexpr MethodSpans kLeaseGrant{Shape::kRequest, OfLeaseGrant, Always};
+  static constexpr MethodSpans kLeaseRevoke{Shape::kRequest, OfLeaseRevoke, Always};
+  static constexpr MethodSpans kLeaseKeepAlive{Shape::kRenewals, OfLeaseKeepAlive, Never};
+  static constexpr MethodSpans kWatch{Shape::kWatchers, OfWatch, Never};
+  static constexpr MethodSpans kProposal{Shape::kPlain, nullptr, Always};
+  static constexpr MethodSpans kPlain{Shape::kPlain, nullptr, Never};
+  switch (span) {
+    case CallSpan::kRange:
+      return kRange;
+    case CallSpan::kRangeStream:
+      return kRangeStream;
+    case CallSpan::kPut:
+      return kPut;
+    case CallSpan::kDeleteRange:
+      return kDeleteRange;
+    case CallSpan::kTxn:
+      return kTxn;
+    case CallSpan::kCompaction:
+      return kCompaction;
+    case CallSpan::kLeaseGrant:
+      return kLeaseGrant;
+    case CallSpan::kLeaseRevoke:
+      return kLeaseRevoke;
+    case CallSpan::kLeaseKeepAlive:
+      return kLeaseKeepAlive;
+    case CallSpan::kWatch:
+      return kWatch;
+    case CallSpan::kProposal:
+      return kProposal;
+    case CallSpan::kPlain:
+      return kPlain;
+  }
+  return kPlain;
 }
 
 bool IsBeforeHandler(const Error& error) {

@@ -1,5 +1,5 @@
-// The spans below a call's own: which methods have one, its name and its attributes, as etcd 3.7
-// has them. One table.
+// The spans below a call's own: its name and its attributes, as etcd 3.7 has them. The rows of the
+// API (server/call/api.h) say which method has which.
 //
 // Pure functions of the request's bytes.
 #pragma once
@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/call_span.h"
 #include "base/error.h"
 #include "server/tracing/span.h"
 
@@ -29,7 +30,6 @@ enum class Shape : std::uint8_t {
 };
 
 struct MethodSpans {
-  std::string_view path;
   Shape shape = Shape::kPlain;
   // Null for kPlain. Nothing for a message that does not get as far as this in etcd: it cannot be
   // read, or breaks the API's rules.
@@ -40,8 +40,7 @@ struct MethodSpans {
   bool tells_failures = true;
 };
 
-// Methods without a row of their own are kPlain.
-const MethodSpans& SpansOf(std::string_view path);
+const MethodSpans& SpansOf(CallSpan span);
 
 // True for the errors of checks before the handler, where etcd has no span yet.
 bool IsBeforeHandler(const Error& error);

@@ -12,10 +12,10 @@ namespace kvorum::server::tracing {
 namespace {
 
 // Null if the call is not sampled.
-std::shared_ptr<LiveCall> Begin(Tracer& tracer, rpc::CallContext& call) {
+std::shared_ptr<LiveCall> Begin(Tracer& tracer, const MethodSpans& spans, rpc::CallContext& call) {
   auto begun = tracer.Begin(call);
   if (!begun.has_value()) return nullptr;
-  return std::make_shared<LiveCall>(tracer, *std::move(begun), call);
+  return std::make_shared<LiveCall>(tracer, *std::move(begun), spans, call);
 }
 
 void EndWhenCancelled(const std::shared_ptr<LiveCall>& live, rpc::CallContext& call) {
@@ -57,17 +57,18 @@ class TracedSink final : public rpc::UnarySink {
 
 }  // namespace
 
-rpc::Router Traced(rpc::Router plain, Tracer& tracer) {
+rpc::Router Traced(rpc::Router plain, Tracer& tracer, SpanOfPath span_of) {
   const auto kept = std::make_shared<const rpc::Router>(std::move(plain));
   rpc::Router traced;
   for (const auto& method : kept->methods()) {
     const rpc::MethodInfo& info = method->info;
+    const MethodSpans& spans = SpansOf(span_of(info.path));
     if (info.kind == rpc::MethodKind::kUnary) {
       traced.AddUnary(
           info.service, info.name,
-          [kept, &tracer, &inner = method->unary](std::shared_ptr<rpc::CallContext> call,
-                                                  SharedBytes request, rpc::UnaryReply reply) {
-            const auto live = Begin(tracer, *call);
+          [kept, &tracer, &spans, &inner = method->unary](
+              std::shared_ptr<rpc::CallContext> call, SharedBytes request, rpc::UnaryReply reply) {
+            const auto live = Begin(tracer, spans, *call);
             if (live != nullptr) {
               live->OnRequest(request.view());
               EndWhenCancelled(live, *call);
@@ -77,16 +78,16 @@ rpc::Router Traced(rpc::Router plain, Tracer& tracer) {
           });
       continue;
     }
-    traced.AddStream(
-        info.service, info.name, info.kind,
-        [kept, &tracer, &inner = method->stream](std::shared_ptr<rpc::ServerStream> stream) {
-          const auto live = Begin(tracer, stream->context());
-          if (live != nullptr) {
-            EndWhenCancelled(live, stream->context());
-            stream = std::make_shared<TracedStream>(live, std::move(stream));
-          }
-          inner(std::move(stream));
-        });
+    traced.AddStream(info.service, info.name, info.kind,
+                     [kept, &tracer, &spans,
+                      &inner = method->stream](std::shared_ptr<rpc::ServerStream> stream) {
+                       const auto live = Begin(tracer, spans, stream->context());
+                       if (live != nullptr) {
+                         EndWhenCancelled(live, stream->context());
+                         stream = std::make_shared<TracedStream>(live, std::move(stream));
+                       }
+                       inner(std::move(stream));
+                     });
   }
   return traced;
 }

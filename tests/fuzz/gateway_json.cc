@@ -33,18 +33,18 @@ bool IsOneValue(std::string_view json) {
   return value.has_value() && *value == json && next.has_value() && !next->has_value();
 }
 
-void ReadBody(const MessageShape& shape, std::string_view body) {
+void ReadBody(const kvorum::wire::Table& table, std::string_view body) {
   JsonValues values(body);
   for (;;) {
     const auto value = values.Next();
     if (!value.has_value() || !value->has_value()) return;
-    const auto message = EncodeJsonRequest(shape, **value);
+    const auto message = EncodeJsonRequest(table, **value);
     if (!message.has_value()) continue;
-    const std::string shown = JsonAnswer(shape, *message);
+    const std::string shown = JsonAnswer(table, *message);
     Require(IsOneValue(shown));
-    const auto again = EncodeJsonRequest(shape, shown);
+    const auto again = EncodeJsonRequest(table, shown);
     Require(again.has_value());
-    Require(JsonAnswer(shape, *again) == shown);
+    Require(JsonAnswer(table, *again) == shown);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <google/protobuf/dynamic_message.h>
 #include <google/protobuf/message.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,6 +25,14 @@ inline const google::protobuf::Descriptor* DescriptorOf(std::string_view full_na
   google::protobuf::LinkMessageReflection<v3lockpb::LockRequest>();
   return google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(
       std::string(full_name));
+}
+
+// "/etcdserverpb.KV/Range" as "etcdserverpb.KV.Range".
+inline std::string MethodNameOf(std::string_view path) {
+  DescriptorOf("etcdserverpb.PutRequest");  // links the services too
+  std::string name(path.substr(1));
+  std::ranges::replace(name, '/', '.');
+  return name;
 }
 
 inline std::unique_ptr<google::protobuf::Message> NewMessage(std::string_view full_name) {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "proto/wire.h"
-#include "server/gateway/message_shapes.h"
 #include "tests/gateway/generated_messages.h"
 #include "tests/gateway/shape_walk.h"
 
@@ -22,14 +21,13 @@ TEST(JsonAnswerTest, AnyMessageReadsAsInProtobufsOwnJson) {
   RandomMessages random(7);
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
-  for (const MessageShape* shape : AllShapes()) {
+  for (const auto& [name, table] : AllShown()) {
     for (int round = 0; round < 20; ++round) {
-      const auto message = NewMessage(shape->full_name);
+      const auto message = NewMessage(name);
       random.Fill(*message);
       std::string expected;
       ASSERT_TRUE(google::protobuf::util::MessageToJsonString(*message, &expected, options).ok());
-      EXPECT_EQ(WithoutSpaces(JsonAnswer(*shape, message->SerializeAsString())), expected)
-          << shape->full_name;
+      EXPECT_EQ(WithoutSpaces(JsonAnswer(*table, message->SerializeAsString())), expected) << name;
     }
   }
 }
@@ -40,9 +38,9 @@ TEST(JsonAnswerTest, AnAnswerHasASpaceAfterEachCommaAndALineHasNone) {
   put.mutable_header()->set_revision(-2);
   put.mutable_prev_kv()->set_key("foo");
   const std::string bytes = put.SerializeAsString();
-  EXPECT_EQ(JsonAnswer(kPutResponse, bytes),
+  EXPECT_EQ(JsonAnswer(TableOf("etcdserverpb.PutResponse"), bytes),
             R"({"header":{"cluster_id":"1", "revision":"-2"}, "prev_kv":{"key":"Zm9v"}})");
-  EXPECT_EQ(JsonResultLine(kPutResponse, bytes),
+  EXPECT_EQ(JsonResultLine(TableOf("etcdserverpb.PutResponse"), bytes),
             R"({"result":{"header":{"cluster_id":"1","revision":"-2"},"prev_kv":{"key":"Zm9v"}}})"
             "\n");
 }
@@ -59,7 +57,7 @@ TEST(JsonAnswerTest, FieldsAreShownInTheirOrderHoweverTheyCome) {
                     "\x0a\x01"
                     "b");               // another row
   wire::AppendUintAlways(bytes, 4, 7);  // the last one counts
-  EXPECT_EQ(JsonAnswer(kRangeResponse, bytes),
+  EXPECT_EQ(JsonAnswer(TableOf("etcdserverpb.RangeResponse"), bytes),
             R"({"kvs":[{"key":"YQ=="}, {"key":"Yg=="}], "more":true, "count":"7"})");
 }
 
@@ -67,7 +65,7 @@ TEST(JsonAnswerTest, ZeroesThatCameAreLeftOut) {
   std::string bytes;
   wire::AppendUintAlways(bytes, 3, 0);
   wire::AppendUintAlways(bytes, 4, 0);
-  EXPECT_EQ(JsonAnswer(kRangeResponse, bytes), "{}");
+  EXPECT_EQ(JsonAnswer(TableOf("etcdserverpb.RangeResponse"), bytes), "{}");
 }
 
 TEST(JsonAnswerTest, TextIsEscaped) {

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "server/gateway/json_values.h"
-#include "server/gateway/message_shapes.h"
 #include "tests/gateway/generated_messages.h"
 #include "tests/gateway/shape_walk.h"
 
@@ -15,25 +14,25 @@ namespace {
 constexpr std::string_view kStart = "proto:\u00a0";
 
 // The message as protobuf's debug text, or the error's text without its start.
-std::string Read(const MessageShape& shape, std::string_view json) {
+std::string Read(std::string_view name, std::string_view json) {
   const auto value = JsonValues(json).Next();
   EXPECT_TRUE(value.has_value() && value->has_value()) << json;
-  const auto bytes = EncodeJsonRequest(shape, **value);
+  const auto bytes = EncodeJsonRequest(TableOf(name), **value);
   if (!bytes.has_value()) {
     EXPECT_EQ(bytes.error().code, Code::kInvalidArgument);
     EXPECT_TRUE(bytes.error().message.starts_with(kStart)) << bytes.error().message;
     return bytes.error().message.substr(kStart.size());
   }
-  const auto message = NewMessage(shape.full_name);
+  const auto message = NewMessage(name);
   EXPECT_TRUE(message->ParseFromString(*bytes)) << json;
   return message->ShortDebugString();
 }
 
 TEST(JsonRequestTest, AnyMessageInProtobufsOwnJsonIsRead) {
   RandomMessages random(11);
-  for (const MessageShape* shape : AllShapes()) {
+  for (const auto& [name, table] : AllShown()) {
     for (int round = 0; round < 40; ++round) {
-      const auto message = NewMessage(shape->full_name);
+      const auto message = NewMessage(name);
       random.Fill(*message);
       google::protobuf::util::JsonPrintOptions options;
       options.preserve_proto_field_names = round % 2 == 0;
@@ -43,9 +42,9 @@ TEST(JsonRequestTest, AnyMessageInProtobufsOwnJsonIsRead) {
       ASSERT_TRUE(google::protobuf::util::MessageToJsonString(*message, &json, options).ok());
       const auto value = JsonValues(json).Next();
       ASSERT_TRUE(value.has_value() && value->has_value()) << json;
-      const auto bytes = EncodeJsonRequest(*shape, **value);
+      const auto bytes = EncodeJsonRequest(*table, **value);
       ASSERT_TRUE(bytes.has_value()) << json << bytes.error().message;
-      const auto read = NewMessage(shape->full_name);
+      const auto read = NewMessage(name);
       ASSERT_TRUE(read->ParseFromString(*bytes));
       EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(*message, *read)) << json;
     }
@@ -54,7 +53,7 @@ TEST(JsonRequestTest, AnyMessageInProtobufsOwnJsonIsRead) {
 
 TEST(JsonRequestTest, NumbersHaveManySpellings) {
   const auto limit = [](const std::string& value) {
-    return Read(kRangeRequest, "{\"limit\":" + value + "}");
+    return Read("etcdserverpb.RangeRequest", "{\"limit\":" + value + "}");
   };
   EXPECT_EQ(limit("5"), "limit: 5");
   EXPECT_EQ(limit("\"5\""), "limit: 5");
@@ -73,7 +72,7 @@ TEST(JsonRequestTest, NumbersHaveManySpellings) {
         "\"5\u00a0\"", "\"5x\"", "\"+5\"", "\"0x5\"", "\"1e\"", "\"1e+\"", "true"})
     EXPECT_EQ(limit(bad), std::string("(line 1:10): invalid value for int64 field limit: ") + bad);
   const auto id = [](const std::string& value) {
-    return Read(kMemberRemoveRequest, "{\"ID\":" + value + "}");
+    return Read("etcdserverpb.MemberRemoveRequest", "{\"ID\":" + value + "}");
   };
   EXPECT_EQ(id("18446744073709551615"), "ID: 18446744073709551615");
   EXPECT_EQ(id("18446744073709551616"),
@@ -83,7 +82,7 @@ TEST(JsonRequestTest, NumbersHaveManySpellings) {
 
 TEST(JsonRequestTest, BytesAreBase64OfBothAlphabets) {
   const auto key = [](const std::string& value) {
-    return Read(kRangeRequest, "{\"key\":\"" + value + "\"}");
+    return Read("etcdserverpb.RangeRequest", "{\"key\":\"" + value + "\"}");
   };
   EXPECT_EQ(key("Zm9v"), "key: \"foo\"");
   EXPECT_EQ(key(""), "");
@@ -99,12 +98,13 @@ TEST(JsonRequestTest, BytesAreBase64OfBothAlphabets) {
                           "Zm9v=", "Zm9vZg==Zg==", "Zm 9v", "Zm9v!", "Zg\\n\\n"})
     EXPECT_EQ(key(bad),
               std::string("(line 1:8): invalid value for bytes field key: \"") + bad + "\"");
-  EXPECT_EQ(Read(kRangeRequest, "{\"key\":5}"), "(line 1:8): invalid value for bytes field key: 5");
+  EXPECT_EQ(Read("etcdserverpb.RangeRequest", "{\"key\":5}"),
+            "(line 1:8): invalid value for bytes field key: 5");
 }
 
 TEST(JsonRequestTest, EnumsHaveNamesAndNumbers) {
   const auto order = [](const std::string& value) {
-    return Read(kRangeRequest, "{\"sortOrder\":" + value + "}");
+    return Read("etcdserverpb.RangeRequest", "{\"sortOrder\":" + value + "}");
   };
   EXPECT_EQ(order("\"DESCEND\""), "sort_order: DESCEND");
   EXPECT_EQ(order("2"), "sort_order: DESCEND");
@@ -114,53 +114,53 @@ TEST(JsonRequestTest, EnumsHaveNamesAndNumbers) {
   EXPECT_EQ(order("-1"), "sort_order: -1");
   EXPECT_EQ(order("2147483648"), "(line 1:14): invalid value for enum field sortOrder: 2147483648");
   EXPECT_EQ(order("true"), "(line 1:14): invalid value for enum field sortOrder: true");
-  EXPECT_EQ(Read(kWatchCreateRequest, R"({"filters":["NODELETE","nope",0]})"),
+  EXPECT_EQ(Read("etcdserverpb.WatchCreateRequest", R"({"filters":["NODELETE","nope",0]})"),
             "filters: NODELETE filters: NOPUT");
 }
 
 TEST(JsonRequestTest, UnknownFieldsAndNullsAreIgnored) {
-  EXPECT_EQ(
-      Read(kPutRequest, R"({"nope":{"a":[1,{"b":"\u00e9"}]},"key":"YQ==","value":null,"[x]":1})"),
-      "key: \"a\"");
-  EXPECT_EQ(Read(kPutRequest, R"({"nope":"\ud800x"})"), "unexpected EOF");
-  EXPECT_EQ(Read(kTxnRequest, R"({"compare":null,"success":[]})"), "");
+  EXPECT_EQ(Read("etcdserverpb.PutRequest",
+                 R"({"nope":{"a":[1,{"b":"\u00e9"}]},"key":"YQ==","value":null,"[x]":1})"),
+            "key: \"a\"");
+  EXPECT_EQ(Read("etcdserverpb.PutRequest", R"({"nope":"\ud800x"})"), "unexpected EOF");
+  EXPECT_EQ(Read("etcdserverpb.TxnRequest", R"({"compare":null,"success":[]})"), "");
 }
 
 TEST(JsonRequestTest, AFieldMayComeOnceAndOneOfAOneof) {
-  EXPECT_EQ(Read(kPutRequest, R"({"key":"YQ==","key":"YQ=="})"),
+  EXPECT_EQ(Read("etcdserverpb.PutRequest", R"({"key":"YQ==","key":"YQ=="})"),
             R"((line 1:15): duplicate field "key")");
-  EXPECT_EQ(Read(kRangeRequest, R"({"range_end":null,"rangeEnd":null})"),
+  EXPECT_EQ(Read("etcdserverpb.RangeRequest", R"({"range_end":null,"rangeEnd":null})"),
             R"((line 1:19): duplicate field "rangeEnd")");
   EXPECT_EQ(
-      Read(kCompare, R"({"version":"1","value":"YQ=="})"),
+      Read("etcdserverpb.Compare", R"({"version":"1","value":"YQ=="})"),
       R"((line 1:16): error parsing "value", oneof etcdserverpb.Compare.target_union is already set)");
-  EXPECT_EQ(Read(kCompare, R"({"version":null,"value":"YQ=="})"), "value: \"a\"");
-  EXPECT_EQ(Read(kCompare, R"({"version":"0"})"), "version: 0");
+  EXPECT_EQ(Read("etcdserverpb.Compare", R"({"version":null,"value":"YQ=="})"), "value: \"a\"");
+  EXPECT_EQ(Read("etcdserverpb.Compare", R"({"version":"0"})"), "version: 0");
 }
 
 TEST(JsonRequestTest, OtherKindsOfValuesAreRefused) {
   for (const char* value : {"null", "true", "5", "\"x\""})
-    EXPECT_EQ(Read(kPutRequest, value),
+    EXPECT_EQ(Read("etcdserverpb.PutRequest", value),
               std::string("syntax error (line 1:1): unexpected token ") + value);
-  EXPECT_EQ(Read(kPutRequest, "[]"), "syntax error (line 1:1): unexpected token [");
-  EXPECT_EQ(Read(kTxnRequest, "{\"compare\":\n {}}"),
+  EXPECT_EQ(Read("etcdserverpb.PutRequest", "[]"), "syntax error (line 1:1): unexpected token [");
+  EXPECT_EQ(Read("etcdserverpb.TxnRequest", "{\"compare\":\n {}}"),
             "syntax error (line 2:2): unexpected token {");
-  EXPECT_EQ(Read(kTxnRequest, "{\"compare\":[null]}"),
+  EXPECT_EQ(Read("etcdserverpb.TxnRequest", "{\"compare\":[null]}"),
             "syntax error (line 1:13): unexpected token null");
-  EXPECT_EQ(Read(kTxnRequest, "{\"é\":\"\xf0\x9f\x98\x80\",\"compare\":[5]}"),
+  EXPECT_EQ(Read("etcdserverpb.TxnRequest", "{\"é\":\"\xf0\x9f\x98\x80\",\"compare\":[5]}"),
             "syntax error (line 1:21): unexpected token 5")
       << "columns count characters";
-  EXPECT_EQ(Read(kLeaseGrantRequest, "{\"TTL\":{}}"),
+  EXPECT_EQ(Read("etcdserverpb.LeaseGrantRequest", "{\"TTL\":{}}"),
             "(line 1:8): invalid value for int64 field TTL: {");
-  EXPECT_EQ(Read(kMemberAddRequest, "{\"peerURLs\":[null]}"),
+  EXPECT_EQ(Read("etcdserverpb.MemberAddRequest", "{\"peerURLs\":[null]}"),
             "(line 1:14): invalid value for string field peerURLs: null");
-  EXPECT_EQ(Read(kPutRequest, "{\"prev_kv\":\"true\"}"),
+  EXPECT_EQ(Read("etcdserverpb.PutRequest", "{\"prev_kv\":\"true\"}"),
             "(line 1:12): invalid value for bool field prevKv: \"true\"");
 }
 
 TEST(JsonRequestTest, StringsMustBeCharacters) {
   const auto name = [](const std::string& value) {
-    return Read(kAuthRoleAddRequest, "{\"name\":\"" + value + "\"}");
+    return Read("etcdserverpb.AuthRoleAddRequest", "{\"name\":\"" + value + "\"}");
   };
   EXPECT_EQ(name("a\\u0062\\n\\/\\\\\\\""), R"(name: "ab\n/\\\"")");
   EXPECT_EQ(name("\\ud83d\\ude00"), R"(name: "\360\237\230\200")");
@@ -184,8 +184,9 @@ TEST(JsonRequestTest, TransactionsNestToABound) {
     return json;
   };
   const std::string allowed = nested((kMaxMessageDepth - 1) / 2);
-  EXPECT_TRUE(EncodeJsonRequest(kTxnRequest, allowed).has_value());
-  const auto refused = EncodeJsonRequest(kTxnRequest, nested(kMaxMessageDepth / 2 + 1));
+  EXPECT_TRUE(EncodeJsonRequest(TableOf("etcdserverpb.TxnRequest"), allowed).has_value());
+  const auto refused =
+      EncodeJsonRequest(TableOf("etcdserverpb.TxnRequest"), nested(kMaxMessageDepth / 2 + 1));
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().message, std::string(kStart) + "exceeded max recursion depth");
 }

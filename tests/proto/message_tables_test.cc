@@ -1,8 +1,11 @@
 // Every table of fields against the .proto files: numbers, types and labels by the descriptors of
-// protobuf, and random messages, cut and changed ones too, read and written by both.
+// protobuf, names where JSON or a line of the log shows the message, and random messages, cut and
+// changed ones too, read and written by both.
 //
 // A new table goes into AllTables() below, or rather into its library's list there; a table in the
 // sources that is in no list fails.
+#include "api/message_tables.h"
+
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
@@ -12,11 +15,12 @@
 #include <fstream>
 #include <memory>
 #include <set>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "api/tables.h"
+#include "api/entries/request_kind.h"
 #include "auth/auth_record.h"
 #include "base/rng.h"
 #include "lease/lease_record.h"
@@ -49,12 +53,10 @@ using wire::Table;
 
 std::vector<const Table*> AllTables() {
   std::vector<const Table*> tables;
-  for (const auto library :
-       {raft::MessageTables(), wal::MessageTables(), lease::MessageTables(), auth::MessageTables(),
-        rpc::HealthMessageTables(), server::AlarmTables(), server::AuthTables(),
-        server::DowngradeTables(), server::ClientTables(), server::ClusterTables(),
-        server::KvTables(), server::LockTables(), server::LeaseTables(),
-        server::MaintenanceTables(), server::WatchTables()})
+  for (const auto library : {raft::MessageTables(), wal::MessageTables(), lease::MessageTables(),
+                             auth::MessageTables(), rpc::HealthMessageTables()})
+    tables.insert(tables.end(), library.begin(), library.end());
+  for (const auto library : server::AllMessageTables())
     tables.insert(tables.end(), library.begin(), library.end());
   return tables;
 }
@@ -62,7 +64,6 @@ std::vector<const Table*> AllTables() {
 // Fields of the .proto files that no table has, each for a reason.
 const std::set<std::string> kIgnored = {
     "etcdserverpb.InternalAuthenticateRequest.password",  // never in our log
-    "etcdserverpb.LeaseGrantResponse.error",              // never set
 };
 
 // The linker drops a generated file that nothing references, and its messages with it.
@@ -83,11 +84,21 @@ std::vector<std::string> NamesOf(const Table& table) {
   return {std::istream_iterator<std::string>(in), {}};
 }
 
+bool IsPassedThrough(const Row& row) { return row.access.bytes != nullptr; }
+
 // A table as one of the messages that it describes.
 struct Described {
   const Table* table;
   const Descriptor* descriptor;
 };
+
+// Those of messages that are read and written by table.
+std::vector<Described> AllDescribed();
+std::vector<Described> AllReadByTable() {
+  std::vector<Described> all = AllDescribed();
+  std::erase_if(all, [](const Described& described) { return described.table->make == nullptr; });
+  return all;
+}
 
 std::vector<Described> AllDescribed() {
   LinkMessages();
@@ -131,6 +142,26 @@ const Row* RowFor(const Table& table, int number) {
   return row == table.rows.end() ? nullptr : &*row;
 }
 
+// Messages of members among themselves have no names.
+std::string NamesDifference(const Row& row, const FieldDescriptor& field) {
+  std::ostringstream out;
+  if (row.name.empty() && row.log == wire::kHidden) return {};
+  if (row.name != field.name()) out << field.full_name() << " has another name\n";
+  const auto* oneof = field.real_containing_oneof();
+  if (row.oneof != (oneof == nullptr ? std::string() : oneof->name()))
+    out << field.full_name() << " is of another oneof\n";
+  if (field.enum_type() == nullptr) return out.str();
+  for (int i = 0; i < field.enum_type()->value_count(); ++i) {
+    const auto& value = *field.enum_type()->value(i);
+    if (value.number() != i || static_cast<std::size_t>(i) >= row.values.size() ||
+        row.values[static_cast<std::size_t>(i)] != value.name())
+      out << value.full_name() << " has another name\n";
+  }
+  if (static_cast<std::size_t>(field.enum_type()->value_count()) != row.values.size())
+    out << field.full_name() << " has other values\n";
+  return out.str();
+}
+
 // Empty if the table matches the descriptor.
 std::string Difference(const Table& table, const Descriptor& descriptor) {
   std::ostringstream out;
@@ -143,6 +174,7 @@ std::string Difference(const Table& table, const Descriptor& descriptor) {
     if (TypeOf(*field) != row.type) out << field->full_name() << " has another type\n";
     if (field->is_repeated() != row.repeated) out << field->full_name() << " has another label\n";
     if (field->is_packed() != row.packed) out << field->full_name() << " is packed otherwise\n";
+    out << NamesDifference(row, *field);
     if (field->type() == FieldDescriptor::TYPE_MESSAGE && row.nested != nullptr) {
       const auto names = NamesOf(*row.nested);
       if (std::ranges::find(names, field->message_type()->full_name()) == names.end())
@@ -166,6 +198,42 @@ TEST(MessageTablesTest, TablesAreWhatTheProtoFilesSay) {
     EXPECT_EQ(Difference(*table, *descriptor), "");
 }
 
+// --- log entries -------------------------------------------------------------------------------
+
+struct KindRow {
+  int number;
+  std::string_view field;
+  std::string_view message;
+};
+#define KV_ENTRY_KIND(name, number, field, message, ...) {number, field, message},
+constexpr KindRow kKindRows[] = {KV_ENTRY_KINDS(KV_ENTRY_KIND)};
+#undef KV_ENTRY_KIND
+
+TEST(MessageTablesTest, EachKindOfEntryIsAFieldOfTheRequest) {
+  const Descriptor& request = *etcdserverpb::InternalRaftRequest::descriptor();
+  for (const auto& [number, name, message] : std::span(kKindRows).subspan(1)) {
+    const FieldDescriptor* field = request.FindFieldByNumber(number);
+    ASSERT_NE(field, nullptr) << name;
+    EXPECT_EQ(field->name(), name);
+    EXPECT_EQ(field->message_type()->full_name(), message);
+    EXPECT_NE(server::MessageNamed(message), nullptr) << message;
+  }
+}
+
+TEST(MessageTablesTest, LinesOfTheLogShowNoSecrets) {
+  for (const auto& [table, descriptor] : AllDescribed()) {
+    for (const Row& row : table->rows) {
+      const bool is_secret = row.name == "password" || row.name == "hashedPassword" ||
+                             row.name == "token" || row.name == "simple_token" ||
+                             row.name == "blob" || row.name == "value";
+      if (is_secret) {
+        EXPECT_NE(row.log, wire::kShown) << descriptor->full_name() << " " << row.name;
+      }
+      EXPECT_TRUE(row.log == wire::kHidden || !row.name.empty()) << descriptor->full_name();
+    }
+  }
+}
+
 // --- the list is whole -------------------------------------------------------------------------
 
 std::string ReadFile(const std::filesystem::path& path) {
@@ -173,8 +241,9 @@ std::string ReadFile(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// The quoted part of a statement.
+// The quoted messages of a statement; names of fields stand within <>, and have no dot.
 std::string QuotedIn(std::string_view statement) {
+  statement.remove_prefix(std::min(statement.size(), statement.find('(')));
   std::string quoted;
   bool is_inside = false;
   for (const char c : statement) {
@@ -189,7 +258,7 @@ std::string QuotedIn(std::string_view statement) {
 
 // The names in the statements that call Describe.
 std::multiset<std::string> NamesInSources() {
-  static constexpr std::string_view kCalls[] = {"Describe<", "DescribeFields<"};
+  static constexpr std::string_view kCalls[] = {"Describe<", "DescribeFields<", "ByHand("};
   std::multiset<std::string> names;
   const std::filesystem::path root = KVORUM_SOURCE_DIR;
   for (const char* folder :
@@ -302,9 +371,9 @@ class RandomMessages {
         return FillPart(row, *reflection->AddMessage(&message, &field));
     }
   }
-  // A message that is passed on as bytes has no table: it stays empty.
+  // A message that is passed on as bytes stays empty.
   void FillPart(const Row& row, Message& part) {
-    if (row.nested != nullptr) Fill(*row.nested, part);
+    if (!IsPassedThrough(row)) Fill(*row.nested, part);
   }
 
   Rng rng_;
@@ -323,7 +392,7 @@ std::optional<std::string> Rewritten(const Table& table, const std::string& byte
 
 TEST(MessageTablesTest, MessagesOfProtobufAreReadAndWrittenAlike) {
   RandomMessages random(1);
-  for (const auto& [table, descriptor] : AllDescribed()) {
+  for (const auto& [table, descriptor] : AllReadByTable()) {
     for (int round = 0; round < 50; ++round) {
       const auto message = random.Make(*table, *descriptor);
       const std::string bytes = message->SerializePartialAsString();
@@ -342,15 +411,16 @@ TEST(MessageTablesTest, MessagesOfProtobufAreReadAndWrittenAlike) {
 bool IsStrict(const Table& table) {
   return table.other_types == wire::OtherTypes::kAreMalformed ||
          std::ranges::any_of(table.rows, [](const Row& row) {
-           return row.last != UINT64_MAX || (row.nested != nullptr && IsStrict(*row.nested));
+           return row.last != UINT64_MAX ||
+                  (row.nested != nullptr && !IsPassedThrough(row) && IsStrict(*row.nested));
          });
 }
 // Neither side checks in the same way the messages that the other one passes on.
 bool IsLoose(const Table& table) {
   return std::ranges::any_of(table.rows, [](const Row& row) {
-    return (row.type == FieldType::kMessage && row.nested == nullptr) ||
+    return (row.type == FieldType::kMessage && IsPassedThrough(row)) ||
            (row.type == FieldType::kString && !row.is_checked_text) ||
-           (row.nested != nullptr && IsLoose(*row.nested));
+           (row.nested != nullptr && !IsPassedThrough(row) && IsLoose(*row.nested));
   });
 }
 
@@ -435,7 +505,7 @@ void ExpectReadAlike(const Described& described, const std::string& bytes) {
 TEST(MessageTablesTest, CutAndChangedMessagesAreReadAlikeOrRefused) {
   const google::protobuf::LogSilencer no_lines_about_bad_text;
   RandomMessages random(2);
-  for (const Described& described : AllDescribed()) {
+  for (const Described& described : AllReadByTable()) {
     for (int round = 0; round < 5; ++round) {
       const std::string bytes =
           random.Make(*described.table, *described.descriptor)->SerializePartialAsString();

@@ -7,6 +7,7 @@
 #include "base/file_system.h"
 #include "base/log/logging.h"
 #include "base/net/url.h"
+#include "server/call/api.h"
 #include "server/call/call_counters.h"
 #include "server/process/certificates/client_tls.h"
 #include "server/process/settings/options.h"
@@ -40,7 +41,7 @@ ClientServer::~ClientServer() = default;
 Result<void> ClientServer::Bind(rpc::Router router, rpc::HttpHandler handler,
                                 tracing::Tracer* tracer) {
   health_.Register(router);
-  if (tracer != nullptr) router = tracing::Traced(std::move(router), *tracer);
+  if (tracer != nullptr) router = tracing::Traced(std::move(router), *tracer, SpanOf);
   counters_ = std::make_unique<CallCounters>(router.methods().size());
   if (options_.metrics == "extensive") counters_->TimeAll();
   for (const auto& method : router.methods()) methods_.push_back(method->info);

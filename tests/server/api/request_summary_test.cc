@@ -36,7 +36,7 @@ TEST(RequestSummaryTest, APutHasItsValuesSize) {
       BytesField(1, "a'b\"c") + BytesField(2, "secret") + NumberField(3, 5) + NumberField(4, 1);
   const std::string text = R"(key:"a'b\"c" value_size:6 lease:5 prev_kv:true )";
   EXPECT_EQ(Summary(RequestKind::kPut, put), "header:<ID:7> put:<" + text + ">");
-  const CallSummary call = SummarizeCall("Put", put);
+  const CallSummary call = SummarizePut(put);
   EXPECT_EQ(call.text, text);
   EXPECT_EQ(call.operations, 1);
   EXPECT_FALSE(call.only_reads);
@@ -44,8 +44,8 @@ TEST(RequestSummaryTest, APutHasItsValuesSize) {
 
 TEST(RequestSummaryTest, ARangeHasItsOptions) {
   const CallSummary call =
-      SummarizeCall("Range", BytesField(1, "foo") + BytesField(2, "fop") + NumberField(3, 3) +
-                                 NumberField(5, 2) + NumberField(7, 1));
+      SummarizeRange(BytesField(1, "foo") + BytesField(2, "fop") + NumberField(3, 3) +
+                     NumberField(5, 2) + NumberField(7, 1));
   EXPECT_EQ(call.text,
             R"(key:"foo"  range_end:"fop"  limit:3  sort_order:DESCEND  serializable:true)");
   EXPECT_EQ(call.operations, 0);
@@ -65,14 +65,14 @@ TEST(RequestSummaryTest, ATxnHasItsComparesAndBothBranches) {
       R"(compare:<result:GREATER  target:MOD  key:"foo"  mod_revision:0 target:VALUE key:"x" )"
       R"(value_size:6 > success:<request_put:<key:"a" value_size:4 >> )"
       R"(failure:<request_range:{key:"a"} request_delete_range:{key:"c"}>)";
-  const CallSummary call = SummarizeCall("Txn", txn);
+  const CallSummary call = SummarizeTxn(txn);
   EXPECT_EQ(call.text, text);
   EXPECT_EQ(call.operations, 2);
   EXPECT_FALSE(call.only_reads);
   EXPECT_EQ(Summary(RequestKind::kTxn, txn), "header:<ID:7> txn:<" + text + ">");
-  EXPECT_TRUE(SummarizeCall("Txn", BytesField(2, get)).only_reads);
+  EXPECT_TRUE(SummarizeTxn(BytesField(2, get)).only_reads);
   // It goes through the log, as in etcd.
-  EXPECT_FALSE(SummarizeCall("Txn", BytesField(2, BytesField(4, BytesField(2, get)))).only_reads);
+  EXPECT_FALSE(SummarizeTxn(BytesField(2, BytesField(4, BytesField(2, get)))).only_reads);
 }
 
 TEST(RequestSummaryTest, OtherKindsOfEntries) {
@@ -119,9 +119,9 @@ TEST(RequestSummaryTest, TheCallerIsInTheHeader) {
 // Etcd 3.7.1 shows the same key in two ways, by two libraries.
 TEST(RequestSummaryTest, BytesHaveTheEscapesOfTheirForm) {
   const std::string key("a\0\x01\x7f\x80\xff\n\r\t\"'\\\xc3\xa9\xf0\x9f\x98\x80\xc2\x85", 20);
-  EXPECT_EQ(SummarizeCall("Put", BytesField(1, key)).text,
+  EXPECT_EQ(SummarizePut(BytesField(1, key)).text,
             R"(key:"a\000\001\177\200\377\n\r\t\"'\\\303\251\360\237\230\200\302\205" )");
-  EXPECT_EQ(SummarizeCall("Range", BytesField(1, key)).text,
+  EXPECT_EQ(SummarizeRange(BytesField(1, key)).text,
             "key:\"a\\x00\\x01\\x7f\\x80\\xff\\n\\r\\t\\\"'\\\\\xc3\xa9\xf0\x9f\x98\x80\\u0085\"");
 }
 
@@ -143,12 +143,12 @@ TEST(RequestSummaryTest, ItIsBoundedAndTakesAnyBytes) {
   EXPECT_GT(summary.size(), 4'000u);
   EXPECT_LT(summary.size(), 4'200u);
   EXPECT_TRUE(summary.ends_with("..."));
-  EXPECT_EQ(SummarizeCall("Txn", txn).operations, 100);
+  EXPECT_EQ(SummarizeTxn(txn).operations, 100);
   std::string nested = put;
   for (int i = 0; i < 50; ++i) nested = BytesField(2, BytesField(4, nested));
-  EXPECT_FALSE(SummarizeCall("Txn", nested).only_reads);
+  EXPECT_FALSE(SummarizeTxn(nested).only_reads);
   for (std::size_t size = 0; size < put.size(); ++size) {
-    (void)SummarizeCall("Txn", put.substr(0, size));
+    (void)SummarizeTxn(put.substr(0, size));
     (void)EntrySummary(put.substr(0, size));
   }
   EXPECT_EQ(EntrySummary("\xff"), "size:1");

@@ -1,6 +1,7 @@
 // The API's methods, as the protocol's own descriptors list them, against the router.
 #include <gtest/gtest.h>
 
+#include "server/call/api.h"
 #include "tests/server/auth/proto_methods.h"
 #include "tests/server/served_member.h"
 
@@ -32,6 +33,24 @@ TEST(ApiMethodsTest, EveryOneIsRegisteredInItsKind) {
                 method->info.path == "/kvorumpb.Replica/Reseed")
         << method->info.path;
   }
+}
+
+TEST(ApiMethodsTest, ProposalsOfAuthAreTracedAsSuchAndItsReadsAreNot) {
+  for (const ApiMethod& method : ApiMethods()) {
+    if (method.service != "etcdserverpb.Auth") continue;
+    const bool is_read = method.name.ends_with("Get") || method.name.ends_with("List") ||
+                         method.name == "AuthStatus";
+    EXPECT_EQ(method.span, is_read ? CallSpan::kPlain : CallSpan::kProposal) << method.name;
+  }
+  EXPECT_EQ(SpanOf("/etcdserverpb.Maintenance/Alarm"), CallSpan::kProposal);
+  EXPECT_EQ(SpanOf("/etcdserverpb.Maintenance/Status"), CallSpan::kPlain);
+  EXPECT_EQ(SpanOf("/etcdserverpb.KV/Txn"), CallSpan::kTxn);
+  EXPECT_EQ(SpanOf("/etcdserverpb.KV/Tx"), CallSpan::kPlain);
+  EXPECT_EQ(SpanOf(""), CallSpan::kPlain);
+}
+
+TEST(ApiMethodsTest, EachIsFoundByItsPath) {
+  for (const ApiMethod& method : ApiMethods()) EXPECT_EQ(FindApiMethod(method.Path()), &method);
 }
 
 }  // namespace

@@ -394,7 +394,7 @@ TEST(LogBytesTest, EveryKindThatIsWritten) {
   }
   // All but the reads that only etcd writes.
   std::set<RequestKind> written;
-#define KV_ENTRY_KIND(name, number, decode, ...) \
+#define KV_ENTRY_KIND(name, number, field, message, decode, ...) \
   if (std::string_view(#decode) != "DecodeWithoutEffect") written.insert(RequestKind::name);
   KV_ENTRY_KINDS(KV_ENTRY_KIND)
 #undef KV_ENTRY_KIND

@@ -1,4 +1,4 @@
-#include "server/gateway/message_shape.h"
+#include "server/gateway/json_fields.h"
 
 #include <algorithm>
 
@@ -33,22 +33,22 @@ bool IsJsonNameOf(std::string_view name, std::string_view spelled) {
 
 }  // namespace
 
-std::string FieldShape::JsonName() const {
+std::string JsonName(std::string_view name) {
   std::string spelled;
   SpellForJson(name, [&spelled](char c) { spelled += c; });
   return spelled;
 }
 
-const FieldShape* MessageShape::Named(std::string_view name) const {
-  const auto found = std::ranges::find_if(fields, [name](const FieldShape& field) {
-    return field.name == name || IsJsonNameOf(field.name, name);
+const wire::Row* FieldNamed(const wire::Table& table, std::string_view name) {
+  const auto found = std::ranges::find_if(table.rows, [name](const wire::Row& row) {
+    return row.name == name || IsJsonNameOf(row.name, name);
   });
-  return found == fields.end() ? nullptr : &*found;
+  return found == table.rows.end() ? nullptr : &*found;
 }
 
-const FieldShape* MessageShape::Numbered(std::uint32_t number) const {
-  const auto found = std::ranges::lower_bound(fields, number, {}, &FieldShape::number);
-  return found == fields.end() || found->number != number ? nullptr : &*found;
+const wire::Row* FieldNumbered(const wire::Table& table, std::uint32_t number) {
+  const auto found = std::ranges::lower_bound(table.rows, number, {}, &wire::Row::number);
+  return found == table.rows.end() || found->number != number ? nullptr : &*found;
 }
 
 }  // namespace kvorum::server::gateway
