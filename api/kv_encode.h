@@ -1,5 +1,5 @@
 // Encodes the answers of the KV service: etcdserverpb responses by hand, since rows go from the
-// store into the answer with one copy.
+// store into the answer with one copy. An encoder is used by one thread.
 #pragma once
 
 #include <cstdint>

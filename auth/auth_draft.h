@@ -1,6 +1,6 @@
 // One change of the auth state in progress: the next state, made from the last one, and the records
 // that store it in the backend. Used by the auth store only, once it is certain that the change
-// takes place.
+// takes place. Used by the auth store's thread.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // A password in memory: never copied implicitly, not even by a move, and overwritten when it is
-// destroyed.
+// destroyed. Used by one thread at a time.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
 // The single home of the API's range_end rule: empty means the single key, one zero byte means
 // every key from `key` on, anything else is the exclusive end. An end at or before the key makes an
-// empty range, which is not an error.
+// empty range, which is not an error. A value.
 #pragma once
 
 #include <string>

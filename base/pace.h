@@ -1,5 +1,5 @@
 // Spreads a transfer over time: no more bytes a second than a limit, however fast they are taken.
-// A limit that was not used is not saved up.
+// A limit that was not used is not saved up. Used by one thread at a time.
 #pragma once
 
 #include <algorithm>

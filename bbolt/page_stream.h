@@ -1,4 +1,6 @@
 // Gives pages their ids, one after another, and keeps their bytes until they are taken.
+//
+// Used by one thread at a time.
 #pragma once
 
 #include <cstddef>

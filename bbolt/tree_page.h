@@ -1,4 +1,6 @@
 // A branch or leaf page in memory, checked as a whole before any of it is used.
+//
+// Immutable, and so for any thread.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,6 @@
 // The parts of its client that a Watch needs. Internal to client/.
+//
+// Run belongs to one thread; RequestProgress and Cancel are for any.
 #pragma once
 
 #include <grpcpp/grpcpp.h>

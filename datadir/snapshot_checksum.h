@@ -1,5 +1,5 @@
 // The SHA-256 that ends a saved snapshot: 32 bytes behind the database, whose size is a multiple of
-// 512.
+// 512. Used by one thread at a time.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // DNS cookies (RFC 7873, in the form of RFC 9018): a client that shows one has received an answer
 // at its address before, so that a large answer goes to the sender and not to a victim.
 //
-// Pure; the secret and the time are passed in.
+// Pure; the secret and the time are passed in. Any thread.
 #pragma once
 
 #include <array>

@@ -156,8 +156,9 @@ Result<void> Node::Step(Message message) {
                                             .term = term_,
                                             .knows_nothing = term_ == 0 && log_.last_index() == 0,
                                             .takes_conf_change_v2 = config_.takes_conf_change_v2}));
-  // The only comparison of terms: code after it may assume "of our term" (or "of the next one" for
-  // pre-votes, or "of none" for requests that members forward to their leader).
+  // The only comparison of a message's term that drops it: behind it, each message is of our term
+  // but three. A request that a member forwards to its leader has none, a pre-vote and its grant
+  // name a later one.
   if (!AgreeOnTerm(message)) return {};
   return Dispatch(message);
 }

@@ -9,6 +9,8 @@
 //   came between the two, something else follows, and the marker never counts.
 //
 // A marker below the first entry read is of the first kind: the segment with its entry is gone.
+//
+// Used by one thread at a time.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,7 @@
 // systemd's journal as a destination of log lines, by its own protocol: each line is an entry with
 // MESSAGE, PRIORITY, PACKAGE (the folder of the source file) and SYSLOG_IDENTIFIER.
+//
+// Used by one thread at a time.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // The URLs of flags and members: http, https, unix and unixs, as the API's URL lists have them.
 // Acceptance, stored form and errors follow etcd's rule (types.NewURLs over Go's url.Parse).
 // Members of both kinds must accept the same URLs, since a URL that its peers cannot parse crashes
-// them.
+// them. A value.
 #pragma once
 
 #include <cstdint>

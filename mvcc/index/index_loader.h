@@ -1,4 +1,6 @@
 // Builds a tree bottom up from entries in key order: every node is written once.
+//
+// Used by one thread at a time.
 #pragma once
 
 #include <vector>

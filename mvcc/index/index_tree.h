@@ -1,7 +1,7 @@
 // The working state of the key index: the tree that the writer changes. Nodes and entries that
 // readers may see are copied first, those made since the last publish are changed in place.
 //
-// Used by the writer only; see mvcc/index/key_index.h.
+// Used by the writer only; see mvcc/index/key_index.h. One thread at a time.
 #pragma once
 
 #include <cstdint>

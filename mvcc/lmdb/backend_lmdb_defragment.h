@@ -1,6 +1,8 @@
 // Copies a database into a new file while it is written to. The copy walks the tree in key order in
 // small pieces, each from a fresh snapshot, so no old page is pinned for long; each commit reports
 // its changes to a ChangeLog, from which they are repeated in the copy.
+//
+// Copy runs on one thread, CatchUp on that of the commits, and never both at once.
 #pragma once
 
 #include <functional>

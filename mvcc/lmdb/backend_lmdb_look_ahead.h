@@ -5,6 +5,8 @@
 //
 // LMDB tells neither where its map lies nor where a tree begins. The kernel knows the first, and
 // the second stands in the meta page that belongs to the transaction (backend_lmdb_pages.h).
+//
+// Used by the thread of the transaction.
 #pragma once
 
 #include <cstddef>

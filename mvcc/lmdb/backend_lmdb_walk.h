@@ -1,5 +1,5 @@
 // Walks a tree of an LMDB file without LMDB, which trusts every number in its pages: a damaged one
-// hides records from LMDB, or ends the process.
+// hides records from LMDB, or ends the process. Used by one thread at a time.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // A set of keys given as ranges: the keys that a list of deletes would remove. Borrows the ranges'
-// memory. O(log n) to query, amortized O(log n) to add.
+// memory. O(log n) to query, amortized O(log n) to add. Used by one thread at a time.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // A revision names one change of the keyspace: `main` counts the transactions that changed
 // something, `sub` the changes within one transaction. The empty store is at main revision 1, the
-// first write makes 2.
+// first write makes 2. Both types are values.
 #pragma once
 
 #include <array>

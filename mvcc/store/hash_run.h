@@ -40,7 +40,7 @@ class HashRun {
     std::size_t piece_bytes = std::size_t{8} << 20;
   };
 
-  // For a revision (0: the newest). ErrCompacted, ErrFutureRev.
+  // For a revision (0: the newest). kErrCompacted, kErrFutureRev.
   static Result<HashRun> Begin(Store& store, std::int64_t revision, const Options& options);
 
   // Hashes the next piece. Returns true if it was the last one. kReaderMustEnd: another run has to

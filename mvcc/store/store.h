@@ -112,7 +112,7 @@ class Store {
 
   // The history's checksum up to a revision (0: the newest), equal to etcd's for the same history.
   // Reads all of it, so not for an I/O thread; for a revision of one of the last ten compactions it
-  // returns at once the hash taken then, over the records before it. ErrCompacted, ErrFutureRev.
+  // returns at once the hash taken then, over the records before it. kErrCompacted, kErrFutureRev.
   // Pins no pages while it runs, unless one compaction after the other is asked for meanwhile.
   Result<KvHash> HashKv(std::int64_t revision);
   // The hashes stored for that, by revision.
@@ -202,12 +202,12 @@ class Store {
 
   // Refuses reads below `revision` from now on (for readers: from Publish on) and drops everything
   // that no later read can ask for: in the index in short steps on this executor, in the backend in
-  // small batches between its commits. ErrCompacted at or below the last compaction, ErrFutureRev
+  // small batches between its commits. kErrCompacted at or below the last compaction, kErrFutureRev
   // above the current revision (any other is accepted: 0 as well on a fresh store).
   //
   // `on_finished` is called once on this executor, when the backend has durably deleted everything
-  // that this compaction drops; after ErrCompacted, when earlier compactions have. Not after
-  // ErrFutureRev.
+  // that this compaction drops; after kErrCompacted, when earlier compactions have. Not after
+  // kErrFutureRev.
   Result<void> Compact(std::int64_t revision, std::move_only_function<void()> on_finished);
 
   // Ends a batch of entries: their changes become visible to readers at once, and durable in one

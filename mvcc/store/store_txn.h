@@ -30,7 +30,7 @@ class WriteTxn final : private RecordSource, private TxnOperations {
   WriteTxn(const WriteTxn&) = delete;
   WriteTxn& operator=(const WriteTxn&) = delete;
 
-  // ErrLeaseNotFound, then ErrKeyNotFound for ignore_value or ignore_lease without the key. About
+  // kErrLeaseNotFound, then kErrKeyNotFound for ignore_value or ignore_lease without the key. About
   // one index change and one copy of the value.
   Result<PutResult> Put(const PutRequest& request) override;
   // Never refused.

@@ -100,8 +100,8 @@ class ReadView final : private RecordSource {
   Result<std::size_t> FindFirst(std::span<const Revision> revisions,
                                 std::span<std::string_view> found) override;
   RangeScope Scope();
-  // The checks of a hash's revision (0: the newest), and the hasher to be fed. ErrCompacted,
-  // ErrFutureRev.
+  // The checks of a hash's revision (0: the newest), and the hasher to be fed. kErrCompacted,
+  // kErrFutureRev.
   Result<KvHasher> BeginHash(std::int64_t revision) const;
   IndexView index() const { return index_.view(); }
   bool MustEnd() const { return reader_->MustEnd(); }

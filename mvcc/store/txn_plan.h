@@ -1,5 +1,5 @@
 // A txn's path through its branches: which of them run, decided before anything is written, and the
-// check that nothing on this path can fail.
+// check that nothing on this path can fail. Used by one thread at a time.
 #pragma once
 
 #include <cstdint>

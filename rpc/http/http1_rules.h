@@ -11,7 +11,7 @@
 
 namespace kvorum::rpc {
 
-// Counted while the fields are visited.
+// Counted while the fields are visited. Used by one thread at a time.
 class Http1Head {
  public:
   struct Refusal {

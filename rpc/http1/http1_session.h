@@ -5,6 +5,8 @@
 // A handler that reads the body while it comes (Options::reads_open_body) is called with the head
 // alone if the client waits for leave to send the rest; such a connection serves no other request.
 // A connection that becomes a WebSocket is handed over whole to a WebSocketSession.
+//
+// Used on its loop's thread.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 // A message has the bound of a body, and its time from its first frame on. A client that does not
 // read sends nothing either, answers to its pings included; what it sends and the handler does not
 // read stays in the socket, but for a bounded part. Frames that break the protocol are answered
-// with a close frame that has the reason's code.
+// with a close frame that has the reason's code. Used on its loop's thread.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Finds the heads of HTTP/2 frames in a client's bytes, in any portions, for frames that nghttp2
 // ignores silently. A few nanoseconds per frame of any size; no allocation. Copied to go
-// over the same bytes again.
+// over the same bytes again. Used by one thread at a time.
 #pragma once
 
 #include <algorithm>

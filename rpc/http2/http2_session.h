@@ -1,5 +1,5 @@
 // gRPC over HTTP/2 on one connection: nghttp2 implements HTTP/2, this class gRPC on top of it and
-// the connection's limits.
+// the connection's limits. Used on its loop's thread.
 //
 // Under TLS a connection may carry plain HTTP requests too (http2_http.cc).
 //

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/check.h"
 #include "rpc/call/grpc_protocol.h"
 #include "rpc/server/acceptor.h"
 #include "rpc/server/connection.h"
@@ -171,6 +172,7 @@ void Server::Impl::Shutdown(std::chrono::milliseconds grace) {
   for (auto& shard : shards) shard->loop.Stop();
 }
 
+Server::Server(Options options) : Server(std::move(options), Router(), nullptr) {}
 Server::Server(Options options, Router router, HttpHandler http)
     : impl_(std::make_unique<Impl>(std::move(options), std::move(router), std::move(http))) {}
 
@@ -183,6 +185,12 @@ Result<std::string> Server::Listen(const std::string& host, std::uint16_t port, 
 
 Result<std::string> Server::ListenUnix(const std::string& path, ListenOptions how) {
   return impl_->AddListener(ListenSocket::Unix(path), std::move(how));
+}
+
+void Server::SetHandlers(Router router, HttpHandler http) {
+  KV_CHECK(!impl_->started, "handlers are set before connections are accepted");
+  impl_->router = std::move(router);
+  impl_->http = std::move(http);
 }
 
 const Router& Server::router() const { return impl_->router; }

@@ -38,6 +38,8 @@ struct Stats {
 
 class Server {
  public:
+  // Ports can be bound before there is anything to serve; SetHandlers comes before Start then.
+  explicit Server(Options options);
   Server(Options options, Router router, HttpHandler http);
   ~Server();
   Server(const Server&) = delete;
@@ -49,6 +51,8 @@ class Server {
   Result<std::string> Listen(const std::string& host, std::uint16_t port, ListenOptions how = {});
   // Replaces a socket left at the path by an earlier process; the path is removed at the end.
   Result<std::string> ListenUnix(const std::string& path, ListenOptions how = {});
+
+  void SetHandlers(Router router, HttpHandler http);
 
   // Read-only, for who calls its methods in another way.
   const Router& router() const;

@@ -103,7 +103,7 @@ class Applier {
     bool is_over_quota = false;
   };
 
-  // nullopt: nothing to answer now. An error ends the replica.
+  // An error ends the replica.
   Result<void> ApplyEntry(const raft::Entry& entry);
   Result<void> ApplyNormal(const raft::Entry& entry);
   Result<void> ApplyConfChange(const raft::Entry& entry);

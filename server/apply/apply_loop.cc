@@ -8,6 +8,7 @@
 #include "api/entries/internal_request.h"
 #include "api/entries/request_summary.h"
 #include "api/kv_decode.h"
+#include "base/check.h"
 #include "base/log/logging.h"
 #include "base/text/duration_text.h"
 #include "server/state/raft_status.h"
@@ -129,6 +130,23 @@ void ApplyLoop::WarnIfSlow(TimePoint begin, std::span<const raft::Entry> batch) 
 void ApplyLoop::Stop() {
   is_stopped_.store(true, std::memory_order_release);
   reads_.Stop();
+}
+
+void ApplyLoop::CheckInvariants() const {
+  if (is_stopped_.load(std::memory_order_relaxed)) return;
+  raft::Index last = left_.empty() ? raft::Index{0} : status_.applied_index();
+  const auto check = [&last](const std::vector<raft::Entry>& entries) {
+    for (const raft::Entry& entry : entries) {
+      KV_CHECK(last == 0 || entry.index == last + 1, "entries to be applied are not consecutive");
+      last = entry.index;
+    }
+  };
+  check(left_);
+  for (const Item& item : taken_) {
+    KV_CHECK(item.snapshot == nullptr || item.entries.empty(), "a snapshot among entries");
+    if (item.snapshot != nullptr) last = item.snapshot->metadata.index;
+    check(item.entries);
+  }
 }
 
 }  // namespace kvorum::server

@@ -47,6 +47,9 @@ class ApplyLoop {
   void ExpireWaiting(TimePoint now) { reads_.Expire(now); }
   // Drops waiting and later entries; reads fail.
   void Stop();
+  // Entries that wait follow each other, and the state that they are applied to. On the apply
+  // executor; for tests and the simulation.
+  void CheckInvariants() const;
 
  private:
   // Entries, or a snapshot.

@@ -6,6 +6,8 @@
 
 #include "base/api_errors.h"
 #include "server/call/access.h"
+#include "server/call/proposer.h"
+#include "server/call/service_executors.h"
 #include "server/replica/drive/replica.h"
 #include "server/replica/drive/request_id.h"
 
@@ -21,12 +23,12 @@ Duration DelayBefore(int attempt) {
 }  // namespace
 
 void AdmittedWaiter::Applied(ApplyResult result) {
-  const bool is_outdated = !result.value.has_value() && attempt_.context != nullptr &&
+  const bool is_outdated = !result.value.has_value() && attempt_.proposer != nullptr &&
                            result.value.error() == kErrAuthOldRevision;
   if (!is_outdated) return Outcome(std::move(result));
-  ServiceContext& context = *attempt_.context;
+  Proposer& proposer = *attempt_.proposer;
   const int number = attempt_.number + 1;
-  const TimePoint next = context.replica->clock().Now() + DelayBefore(number);
+  const TimePoint next = proposer.cluster().Now() + DelayBefore(number);
   if (next >= attempt_.deadline) return Outcome(std::move(result));
   auto again = [attempt = std::exchange(attempt_, {}), number, waiter = Successor()]() mutable {
     const SharedBytes entry = std::exchange(attempt.entry, {});
@@ -39,29 +41,32 @@ void AdmittedWaiter::Applied(ApplyResult result) {
     Propose(std::move(attempt), nullptr, caller, *request, std::move(waiter));
   };
   if (number == 1) return again();
-  context.executors.timers->PostAt(next, std::move(again));
+  proposer.parts_.executors.timers->PostAt(next, std::move(again));
 }
 
 void AdmittedWaiter::Propose(Attempt attempt, rpc::Loop* loop, const rpc::Caller& caller,
                              InternalRequest request, std::unique_ptr<AdmittedWaiter> waiter) {
-  ServiceContext& context = *attempt.context;
-  const auto identity = context.access->IdentityNow(caller);
+  Proposer& proposer = *attempt.proposer;
+  const auto identity = proposer.parts_.access.IdentityNow(caller);
   if (!identity.has_value()) return waiter->Failed(identity.error());
-  request.id = context.ids->Next();
+  request.id = proposer.ids().Next();
   request.user = identity->username;
   request.auth_revision = identity->revision;
   attempt.entry = EncodeInternalRequest(request);
   waiter->attempt_ = std::move(attempt);
   const Attempt& kept = waiter->attempt_;
-  context.SendEntry(loop, request.kind, request.id, kept.entry, std::move(waiter), kept.deadline);
+  proposer.SendEntry(loop, request.kind, request.id, kept.entry, std::move(waiter), kept.deadline);
 }
 
-void ProposeAdmitted(ServiceContext& context, rpc::Loop* loop, const rpc::Caller& caller,
+void ProposeAdmitted(Proposer& proposer, rpc::Loop* loop, const rpc::Caller& caller,
                      InternalRequest request, std::unique_ptr<AdmittedWaiter> waiter,
                      TimePoint deadline) {
-  AdmittedWaiter::Propose(
-      {.context = &context, .entry = {}, .token = caller.token, .deadline = deadline, .number = 0},
-      loop, caller, request, std::move(waiter));
+  AdmittedWaiter::Propose({.proposer = &proposer,
+                           .entry = {},
+                           .token = caller.token,
+                           .deadline = deadline,
+                           .number = 0},
+                          loop, caller, request, std::move(waiter));
 }
 
 }  // namespace kvorum::server

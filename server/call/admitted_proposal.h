@@ -16,7 +16,7 @@
 #include "base/shared_bytes.h"
 #include "rpc/call/call_context.h"
 #include "server/apply/wait_table.h"
-#include "server/call/service_context.h"
+#include "server/call/proposer.h"
 
 namespace kvorum::server {
 
@@ -33,15 +33,15 @@ class AdmittedWaiter : public Waiter {
 
  private:
   struct Attempt {
-    ServiceContext* context = nullptr;  // null: there was no check, and there is no other attempt
-    SharedBytes entry;                  // which names its caller
+    Proposer* proposer = nullptr;  // null: there was no check, and there is no other attempt
+    SharedBytes entry;             // which names its caller
     rpc::Caller::Token token;
     TimePoint deadline;
     int number = 0;
   };
   static void Propose(Attempt attempt, rpc::Loop* loop, const rpc::Caller& caller,
                       InternalRequest request, std::unique_ptr<AdmittedWaiter> waiter);
-  friend void ProposeAdmitted(ServiceContext& context, rpc::Loop* loop, const rpc::Caller& caller,
+  friend void ProposeAdmitted(Proposer& proposer, rpc::Loop* loop, const rpc::Caller& caller,
                               InternalRequest request, std::unique_ptr<AdmittedWaiter> waiter,
                               TimePoint deadline);
 
@@ -49,7 +49,7 @@ class AdmittedWaiter : public Waiter {
 };
 
 // Fills in the caller. `request` is used during the call only; the waiter as for ProposeFor.
-void ProposeAdmitted(ServiceContext& context, rpc::Loop* loop, const rpc::Caller& caller,
+void ProposeAdmitted(Proposer& proposer, rpc::Loop* loop, const rpc::Caller& caller,
                      InternalRequest request, std::unique_ptr<AdmittedWaiter> waiter,
                      TimePoint deadline);
 

@@ -8,6 +8,7 @@
 #include "server/call/access.h"
 #include "server/call/client_versions.h"
 #include "server/call/leader_streams.h"
+#include "server/call/proposer.h"
 #include "server/call/quarantine.h"
 #include "server/replica/drive/replica.h"
 #include "server/state/membership.h"
@@ -26,41 +27,37 @@ bool IsMaintenance(const rpc::CallContext& call) {
 
 bool WantsLeader(const rpc::CallContext& call) { return call.Metadata(kRequireLeader) == "true"; }
 
-Result<void> CheckCall(const ServiceContext& context, const rpc::CallContext& call,
-                       bool learner_serves) {
-  if (context.tells_status_alone != nullptr &&
-      context.tells_status_alone->load(std::memory_order_acquire) && !IsMaintenance(call))
+Result<void> CheckCall(const CallGuard& guard, const rpc::CallContext& call, bool learner_serves) {
+  if (guard.tells_status_alone.load(std::memory_order_acquire) && !IsMaintenance(call))
     return kErrNoLeader.Fail();
-  if (context.quarantine != nullptr && context.quarantine->Refuses(call)) return kErrCorrupt.Fail();
+  if (guard.quarantine.Refuses(call)) return kErrCorrupt.Fail();
   KV_FAILPOINT("afterIsMemberExist");
-  if (context.membership->is_learner() && !learner_serves) return kErrNotSupportedForLearner.Fail();
+  if (guard.proposer.cluster().membership.is_learner() && !learner_serves)
+    return kErrNotSupportedForLearner.Fail();
   if (const auto version = call.Metadata(kClientApiVersion);
       version.has_value() && !IsValidUtf8(*version)) {
     return kErrInvalidClientApiVersion.Fail();
-  } else if (context.client_versions != nullptr) {
+  } else {
     const bool is_stream =
         call.method() != nullptr && call.method()->kind != rpc::MethodKind::kUnary;
-    context.client_versions->Count(version.value_or("unknown"), is_stream);
+    guard.client_versions.Count(version.value_or("unknown"), is_stream);
   }
-  if (WantsLeader(call) && context.replica->leader() == raft::kNone) return kErrNoLeader.Fail();
+  if (WantsLeader(call) && guard.proposer.cluster().replica.leader() == raft::kNone)
+    return kErrNoLeader.Fail();
   return {};
 }
 
-bool IsOpen(const ServiceContext& context) {
-  return context.access == nullptr || context.access->is_off();
-}
-
-rpc::StreamMethod Guarded(const ServiceContext& context, const StreamMethod& method,
+rpc::StreamMethod Guarded(const CallGuard& guard, const StreamMethod& method,
                           rpc::StreamMethod handler) {
-  return [&context, &method,
+  return [&guard, &method,
           handler = std::move(handler)](std::shared_ptr<rpc::ServerStream> stream) {
     rpc::CallContext& call = stream->context();
-    if (auto allowed = CheckCall(context, call, method.learner_serves); !allowed.has_value())
+    if (auto allowed = CheckCall(guard, call, method.learner_serves); !allowed.has_value())
       return stream->Finish(std::move(allowed).error());
-    if (context.quarantine != nullptr) context.quarantine->Watch(stream);
-    if (context.leader_streams != nullptr && WantsLeader(call)) context.leader_streams->Add(stream);
-    if (method.admits == nullptr || IsOpen(context)) return handler(std::move(stream));
-    const Access& access = *context.access;
+    guard.quarantine.Watch(stream);
+    if (WantsLeader(call)) guard.leader_streams.Add(stream);
+    if (method.admits == nullptr || guard.access.is_off()) return handler(std::move(stream));
+    const Access& access = guard.access;
     const auto judge = [&method](const Asker& asker) { return method.admits(asker); };
     if (access.Admit(call, judge).has_value()) return handler(std::move(stream));
     access.AdmitUpToDate({stream, &call}, judge, [&handler, stream](Result<void> admitted) mutable {

@@ -15,22 +15,23 @@
 #include "server/call/access.h"
 #include "server/call/interceptors.h"
 #include "server/call/method.h"
+#include "server/call/proposer.h"
 #include "server/call/reply.h"
-#include "server/call/service_context.h"
 
 namespace kvorum::server {
 
 // For an admitted call: checks space and its rules, then calls `handler(request, reply)`, all
 // within this call. A member's own calls start here.
 template <class Request, class Response, class Handler>
-void RunMethod(ServiceContext& context, const Method<Request, Response>& method, rpc::Loop* loop,
+void RunMethod(Proposer& proposer, const Method<Request, Response>& method, rpc::Loop* loop,
                Received<Request> request, Reply<Response> reply, const Handler& handler) {
-  if (method.cost_bytes != nullptr && !context.HasSpaceFor(method.cost_bytes(request.request))) {
-    return context.RefuseForSpace(
+  if (method.cost_bytes != nullptr && !proposer.HasSpaceFor(method.cost_bytes(request.request))) {
+    return proposer.RefuseForSpace(
         loop, [reply = std::move(reply)](const Error& error) mutable { reply.Fail(error); });
   }
   if (method.check != nullptr) {
-    if (auto valid = method.check(request.request, context.limits.max_txn_ops); !valid.has_value())
+    if (auto valid = method.check(request.request, proposer.limits().max_txn_ops);
+        !valid.has_value())
       return reply.Fail(std::move(valid).error());
   }
   handler(std::move(request), std::move(reply));
@@ -39,14 +40,13 @@ void RunMethod(ServiceContext& context, const Method<Request, Response>& method,
 class MethodRegistrar {
  public:
   // Both outlive the router's calls.
-  MethodRegistrar(rpc::Router& router, ServiceContext& context)
-      : router_(router), context_(context) {}
+  MethodRegistrar(rpc::Router& router, const CallGuard& guard) : router_(router), guard_(guard) {}
 
   // `handler` is void(const rpc::CallContext&, Received<Request>, Reply<Response>), or takes a
   // shared_ptr to the call if it keeps it.
   template <class Request, class Response, class Handler>
   void Add(const Method<Request, Response>& method, Handler handler) {
-    router_.AddUnary(method.service, method.name, Guarded(context_, method, std::move(handler)));
+    router_.AddUnary(method.service, method.name, Guarded(guard_, method, std::move(handler)));
   }
   template <class Request, class Response, class Service>
   void Add(const Method<Request, Response>& method, Service* service,
@@ -67,32 +67,32 @@ class MethodRegistrar {
   }
   void AddStream(const StreamMethod& method, rpc::StreamMethod handler) {
     router_.AddStream(method.service, method.name, method.kind,
-                      server::Guarded(context_, method, std::move(handler)));
+                      server::Guarded(guard_, method, std::move(handler)));
   }
 
  private:
   template <class Request, class Response, class Handler>
-  static rpc::UnaryMethod Guarded(ServiceContext& context, const Method<Request, Response>& method,
+  static rpc::UnaryMethod Guarded(const CallGuard& guard, const Method<Request, Response>& method,
                                   Handler handler);
 
   rpc::Router& router_;
-  ServiceContext& context_;
+  const CallGuard& guard_;
 };
 
 template <class Request, class Response, class Handler>
-rpc::UnaryMethod MethodRegistrar::Guarded(ServiceContext& context,
+rpc::UnaryMethod MethodRegistrar::Guarded(const CallGuard& guard,
                                           const Method<Request, Response>& method,
                                           Handler handler) {
-  const auto run = [&context, &method](const Handler& admitted,
-                                       const std::shared_ptr<rpc::CallContext>& call,
-                                       Received<Request> request, Reply<Response> reply) {
-    RunMethod(context, method, call->loop(), std::move(request), std::move(reply),
+  const auto run = [&guard, &method](const Handler& admitted,
+                                     const std::shared_ptr<rpc::CallContext>& call,
+                                     Received<Request> request, Reply<Response> reply) {
+    RunMethod(guard.proposer, method, call->loop(), std::move(request), std::move(reply),
               [&](Received<Request> valid, Reply<Response> to) {
                 admitted(call, std::move(valid), std::move(to));
               });
   };
   const bool keeps_request = method.slow.summarize != nullptr;
-  return [&context, &method, run, keeps_request, handler = std::move(handler)](
+  return [&guard, &method, run, keeps_request, handler = std::move(handler)](
              const std::shared_ptr<rpc::CallContext>& call, SharedBytes bytes,
              rpc::UnaryReply encoded) {
     Reply<Response> reply(std::move(encoded), method.encode);
@@ -102,18 +102,18 @@ rpc::UnaryMethod MethodRegistrar::Guarded(ServiceContext& context,
     Received<Request> request{*std::move(decoded), std::move(bytes)};
     const bool learner_serves =
         method.learner_serves != nullptr && method.learner_serves(request.request);
-    if (auto allowed = CheckCall(context, *call, learner_serves); !allowed.has_value())
+    if (auto allowed = CheckCall(guard, *call, learner_serves); !allowed.has_value())
       return reply.Fail(std::move(allowed).error());
-    if (method.admits == nullptr || IsOpen(context))
+    if (method.admits == nullptr || guard.access.is_off())
       return run(handler, call, std::move(request), std::move(reply));
 
-    const Access& access = *context.access;
+    const Access& access = guard.access;
     const auto admitted = access.Admit(
         *call, [&](const Asker& asker) { return method.admits(asker, request.request); });
     if (admitted.has_value()) return run(handler, call, std::move(request), std::move(reply));
     // An invalid request is reported as such to every caller, with any token.
     if (method.check != nullptr) {
-      if (auto valid = method.check(request.request, context.limits.max_txn_ops);
+      if (auto valid = method.check(request.request, guard.proposer.limits().max_txn_ops);
           !valid.has_value())
         return reply.Fail(std::move(valid).error());
     }

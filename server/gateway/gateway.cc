@@ -9,6 +9,7 @@
 #include "rpc/http1/websocket_handshake.h"
 #include "server/call/access.h"
 #include "server/call/interceptors.h"
+#include "server/call/reads.h"
 #include "server/gateway/http_errors.h"
 #include "server/gateway/routes.h"
 #include "server/gateway/stream_call.h"
@@ -55,7 +56,7 @@ void Gateway::AddRoutes(rpc::HttpMux& mux) const {
 
 bool Gateway::RefusesCertificate(const rpc::HttpRequest& request, rpc::HttpReply& reply) const {
   const bool names_user = parts_.certificates_name_users && request.certificate_name.has_value() &&
-                          !request.certificate_name->empty() && !IsOpen(*parts_.context);
+                          !request.certificate_name->empty() && !parts_.reads->access.is_off();
   if (!names_user) return false;
   reply.Send(rpc::HttpError(
       400,

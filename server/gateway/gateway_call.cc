@@ -8,6 +8,7 @@
 #include "rpc/call/grpc_protocol.h"
 #include "rpc/http/http_input.h"
 #include "rpc/io/loop.h"
+#include "server/call/reads.h"
 #include "server/gateway/call_headers.h"
 #include "server/gateway/http_errors.h"
 #include "server/gateway/json_request.h"
@@ -20,7 +21,7 @@ constexpr std::size_t kMaxValueBytes = std::size_t{8} << 20;
 
 Executor& ExecutorOf(const GatewayParts& parts, const rpc::HttpRequest& request) {
   if (request.loop != nullptr) return *request.loop;
-  return *parts.context->executors.timers;
+  return *parts.reads->executors.timers;
 }
 
 }  // namespace
@@ -108,7 +109,7 @@ Result<std::optional<std::string>> GatewayCall::NextValue() {
 
 // So that others' answers find room, even if none of those who hold it has been cut off yet.
 bool GatewayCall::IsTooMuch() const {
-  const AnswerMemory* const memory = parts_.context->answers;
+  const AnswerMemory* const memory = &parts_.reads->answers;
   return memory != nullptr && memory->exhausted() &&
          values_->held_bytes() >= AnswerMemory::kStepBytes;
 }

@@ -24,7 +24,7 @@
 #include "rpc/call/service.h"
 #include "rpc/http/http.h"
 #include "rpc/io/timer_heap.h"
-#include "server/call/service_context.h"
+#include "server/call/reads.h"
 #include "server/gateway/json_pieces.h"
 #include "server/gateway/routes.h"
 
@@ -32,7 +32,7 @@ namespace kvorum::server::gateway {
 
 // The server's parts, which outlive the calls.
 struct GatewayParts {
-  ServiceContext* context = nullptr;
+  const Reads* reads = nullptr;
   std::function<const rpc::Router&()> router;
   std::size_t max_message_bytes = 0;  // of a request, as over gRPC
   // True: the name in a client's certificate would be a user's (--client-cert-auth).

@@ -2,7 +2,7 @@
 // Strings are not looked into: json_reader.h does that.
 //
 // The error texts are Go's (package encoding/json), and so is the bound of nested arrays and
-// objects. Cost: one pass, a byte for each level.
+// objects. Cost: one pass, a byte for each level. Used by one thread at a time.
 #pragma once
 
 #include <cstddef>

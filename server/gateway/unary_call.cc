@@ -7,6 +7,7 @@
 
 #include "base/api_errors.h"
 #include "rpc/call/grpc_protocol.h"
+#include "server/call/reads.h"
 #include "server/gateway/http_errors.h"
 #include "server/gateway/json_answer.h"
 
@@ -57,7 +58,7 @@ void UnaryCall::CompleteLarge(rpc::LargeAnswer answer) {
 }
 
 bool UnaryCall::Reserve(std::size_t bytes) {
-  AnswerMemory* const memory = parts().context->answers;
+  AnswerMemory* const memory = &parts().reads->answers;
   if (memory == nullptr) return true;
   if (held_.bytes() == 0) held_ = AnswerMemory::Reservation(memory);
   if (held_.Grow(bytes)) return true;
@@ -91,7 +92,7 @@ void UnaryCall::Convert() {
     return message.size() == 1 ? JsonAnswer(*table, message.front().view())
                                : JsonAnswer(*table, Join(message));
   };
-  const ServiceExecutors& executors = parts().context->executors;
+  const ServiceExecutors& executors = parts().reads->executors;
   if (size_bytes <= kMaxBytesOnLoop || executors.readers == nullptr)
     return Send(convert(std::exchange(answer_.begun.bytes, {})));
   Executor& elsewhere =

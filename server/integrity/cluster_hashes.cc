@@ -7,6 +7,8 @@
 #include "api/member_id.h"
 #include "base/api_errors.h"
 #include "base/log/logging.h"
+#include "server/call/proposer.h"
+#include "server/call/reads.h"
 #include "server/replica/drive/replica.h"
 #include "server/state/membership.h"
 
@@ -25,26 +27,27 @@ class AlarmWaiter final : public Waiter {
 }  // namespace
 
 Result<PeerHash> ClusterHashes::OwnHash(std::int64_t revision) {
-  KV_TRY(const mvcc::KvHash hash, context_.store->HashKv(revision));
-  return PeerHash{.hash = hash, .current_revision = context_.store->revision()};
+  KV_TRY(const mvcc::KvHash hash, reads_.store.HashKv(revision));
+  return PeerHash{.hash = hash, .current_revision = reads_.store.revision()};
 }
 
 std::vector<mvcc::KvHash> ClusterHashes::CompactionHashes() {
-  return context_.store->compaction_hashes();
+  return reads_.store.compaction_hashes();
 }
 
 std::vector<PeerHashAnswer> ClusterHashes::PeerHashes(std::int64_t revision) {
-  return AskPeerHashes(
-      peers_, *context_.membership->View(),
-      {.cluster_id = context_.cluster_id, .self = context_.member_id, .timeout = timeout()},
-      revision);
+  return AskPeerHashes(peers_, *reads_.cluster.membership.View(),
+                       {.cluster_id = reads_.cluster.cluster_id,
+                        .self = reads_.cluster.member_id,
+                        .timeout = timeout()},
+                       revision);
 }
 
 Result<void> ClusterHashes::CatchUp() {
   // Shared with the task, which may come after we gave up.
   const auto outcome = std::make_shared<std::promise<Result<void>>>();
   auto confirmed = outcome->get_future();
-  context_.replica->ReadIndex(
+  reads_.cluster.replica.ReadIndex(
       [outcome](const Result<void>& result) { outcome->set_value(result); });
   if (confirmed.wait_for(timeout()) != std::future_status::ready) return kErrTimeout.Fail();
   return confirmed.get();
@@ -53,8 +56,8 @@ Result<void> ClusterHashes::CatchUp() {
 void ClusterHashes::RaiseAlarm(raft::MemberId member) {
   const AlarmRequest raise{.action = AlarmAction::kActivate,
                            .alarm = {.member = member, .type = AlarmType::kCorrupt}};
-  context_.Propose(nullptr, RequestKind::kAlarm, EncodeAlarmRequest(raise),
-                   std::make_unique<AlarmWaiter>(), timeout());
+  proposer_.Propose(nullptr, RequestKind::kAlarm, EncodeAlarmRequest(raise),
+                    std::make_unique<AlarmWaiter>(), timeout());
 }
 
 }  // namespace kvorum::server

@@ -6,6 +6,7 @@
 #include "api/member_id.h"
 #include "base/log/logging.h"
 #include "mvcc/store/store.h"
+#include "server/call/reads.h"
 #include "server/replica/upkeep/cluster_version.h"
 #include "server/state/membership.h"
 
@@ -43,7 +44,7 @@ void EtcdHashes::LookInTurn() {
 }
 
 void EtcdHashes::Look() {
-  const auto view = context_.membership->View();
+  const auto view = reads_.cluster.membership.View();
   const MembershipView etcd = FindEtcdMembers(*view);
   std::erase_if(known_, [&](raft::MemberId id) { return !view->members.contains(id); });
   bool is_new = false;
@@ -54,14 +55,14 @@ void EtcdHashes::Look() {
   if (is_new) compare_all_at_ = now;
   if (CompareCompactions(etcd) && !is_new) compare_all_at_ = now + kCompareAllInterval;
   if (now < compare_all_at_) return;
-  const auto own = context_.store->HashKv(0);
+  const auto own = reads_.store.HashKv(0);
   if (own.has_value() && Compare(*own, etcd)) compare_all_at_ = now + kCompareAllInterval;
 }
 
 MembershipView EtcdHashes::FindEtcdMembers(const MembershipView& all) const {
   std::vector<Member> others;
   for (const auto& [id, member] : all.members)
-    if (id != context_.member_id) others.push_back(member);
+    if (id != reads_.cluster.member_id) others.push_back(member);
   MembershipView etcd;
   for (const auto& [id, versions] :
        AskVersions(peers_, others, kVersionTimeout, Unreached::kIsSilent))
@@ -71,7 +72,7 @@ MembershipView EtcdHashes::FindEtcdMembers(const MembershipView& all) const {
 
 // The newest that can be compared. A member that is behind has none of it yet.
 bool EtcdHashes::CompareCompactions(const MembershipView& etcd) {
-  std::vector<mvcc::KvHash> hashes = context_.store->compaction_hashes();
+  std::vector<mvcc::KvHash> hashes = reads_.store.compaction_hashes();
   std::ranges::sort(hashes, std::ranges::greater{}, &mvcc::KvHash::revision);
   for (const mvcc::KvHash& hash : hashes) {
     if (hash.revision <= checked_revision_) return false;
@@ -84,9 +85,9 @@ bool EtcdHashes::CompareCompactions(const MembershipView& etcd) {
 
 bool EtcdHashes::Compare(const mvcc::KvHash& own, const MembershipView& etcd) {
   const auto answers = AskPeerHashes(peers_, etcd,
-                                     {.cluster_id = context_.cluster_id,
-                                      .self = context_.member_id,
-                                      .timeout = context_.limits.request_timeout},
+                                     {.cluster_id = reads_.cluster.cluster_id,
+                                      .self = reads_.cluster.member_id,
+                                      .timeout = reads_.limits.request_timeout},
                                      own.revision);
   const EtcdComparison found = CompareWithEtcd(own, answers);
   for (const PeerHashAnswer* const other : found.different) {

@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/task.h"
 #include "mvcc/store/hash.h"
-#include "server/call/service_context.h"
 #include "server/integrity/peer_hashes.h"
 
 namespace kvorum::server {
@@ -32,10 +31,12 @@ struct EtcdComparison {
 // Answers of other compactions and errors say nothing.
 EtcdComparison CompareWithEtcd(const mvcc::KvHash& own, const std::vector<PeerHashAnswer>& answers);
 
+struct Reads;
+
 class EtcdHashes {
  public:
-  EtcdHashes(Executor& executor, ServiceContext& context, PeerRequester& peers, Duration interval)
-      : executor_(executor), context_(context), peers_(peers), interval_(interval) {}
+  EtcdHashes(Executor& executor, const Reads& reads, PeerRequester& peers, Duration interval)
+      : executor_(executor), reads_(reads), peers_(peers), interval_(interval) {}
   void Start();
 
   struct Counters {
@@ -54,7 +55,7 @@ class EtcdHashes {
   bool Compare(const mvcc::KvHash& own, const MembershipView& etcd);
 
   Executor& executor_;
-  ServiceContext& context_;
+  const Reads& reads_;
   PeerRequester& peers_;
   const Duration interval_;
   std::set<raft::MemberId> known_;

@@ -3,20 +3,24 @@
 #include "api/member_id.h"
 #include "base/log/logging.h"
 #include "base/text/duration_text.h"
+#include "server/call/reads.h"
 #include "server/replica/drive/replica.h"
 
 namespace kvorum::server {
 
-HashCheckTimer::HashCheckTimer(Executor& executor, ServiceContext& context, PeerRequester& peers,
-                               const Options& options)
-    : executor_(executor), context_(context), options_(options), source_(context, peers) {}
+HashCheckTimer::HashCheckTimer(Executor& executor, Proposer& proposer, const Reads& reads,
+                               PeerRequester& peers, const Options& options)
+    : executor_(executor),
+      cluster_(reads.cluster),
+      options_(options),
+      source_(proposer, reads, peers) {}
 
-bool HashCheckTimer::IsLeader() const { return context_.replica->leader() == context_.member_id; }
+bool HashCheckTimer::IsLeader() const { return cluster_.replica.leader() == cluster_.member_id; }
 
 void HashCheckTimer::Start() {
   const TimePoint now = executor_.clock().Now();
   if (options_.periodic > Duration::zero()) {
-    KV_INFO("enabled corruption checking", {"local-member-id", IdText(context_.member_id)},
+    KV_INFO("enabled corruption checking", {"local-member-id", IdText(cluster_.member_id)},
             {"interval", FormatDuration(options_.periodic)});
     executor_.PostAt(now + options_.periodic, [this] { CheckPeriodically(); });
   }

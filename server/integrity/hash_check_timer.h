@@ -18,7 +18,7 @@ class HashCheckTimer {
     Duration of_compactions{};  // --compact-hash-check-time; 0: never
   };
 
-  HashCheckTimer(Executor& executor, ServiceContext& context, PeerRequester& peers,
+  HashCheckTimer(Executor& executor, Proposer& proposer, const Reads& reads, PeerRequester& peers,
                  const Options& options);
   void Start();
 
@@ -28,7 +28,7 @@ class HashCheckTimer {
   void CheckCompactions();
 
   Executor& executor_;
-  ServiceContext& context_;
+  const ClusterFacts& cluster_;
   const Options options_;
   ClusterHashes source_;
   HashChecks checks_{source_};

@@ -4,24 +4,23 @@
 
 #include "base/log/logging.h"
 #include "server/call/access.h"
+#include "server/call/reads.h"
 
 namespace kvorum::server {
 
-Integrity::Integrity(Executor& executor, ServiceContext& context, PeerRequester& peers,
-                     Quarantine& quarantine, const IntegrityOptions& options)
-    : context_(context),
-      peers_(peers),
+Integrity::Integrity(const Parts& parts, const IntegrityOptions& options)
+    : parts_(parts),
       options_(options),
-      hash_checks_(executor, context, peers, options.hash_checks),
-      replica_check_(executor, context, peers, quarantine, options.replica_check),
-      etcd_hashes_(executor, context, peers, options.etcd_hashes_interval),
-      older_members_(executor, context, peers, options.older_members, patches_) {
-  context.patches = &patches_;
-}
+      hash_checks_(parts.executor, parts.proposer, parts.reads, parts.peers, options.hash_checks),
+      replica_check_(parts.executor, parts.proposer, parts.reads, parts.peers, parts.quarantine,
+                     options.replica_check),
+      etcd_hashes_(parts.executor, parts.reads, parts.peers, options.etcd_hashes_interval),
+      older_members_(parts.executor, parts.reads, parts.peers, options.older_members,
+                     parts.patches) {}
 
 Result<void> Integrity::CheckAtStart() {
   if (!options_.checks_at_start) return {};
-  ClusterHashes source(context_, peers_);
+  ClusterHashes source(parts_.proposer, parts_.reads, parts_.peers);
   const Result<void> checked = HashChecks(source).AtStart();
   if (!checked.has_value())
     KV_ERROR("checkInitialHashKV failed", {"error", checked.error().message});
@@ -30,10 +29,10 @@ Result<void> Integrity::CheckAtStart() {
 
 Result<std::optional<std::string>> Integrity::CheckOlderMembers(const std::vector<Member>& others,
                                                                 bool joins) {
-  const bool is_auth_on = context_.access->state()->enabled();
+  const bool is_auth_on = parts_.reads.access.state()->enabled();
   if (others.empty() || (!is_auth_on && !joins)) return std::nullopt;
   if (options_.older_members == OlderMembersAction::kWarn) return std::nullopt;
-  const std::vector<OlderMember> older = FindOlderMembers(peers_, others);
+  const std::vector<OlderMember> older = FindOlderMembers(parts_.peers, others);
   if (older.empty()) return std::nullopt;
   std::string refusal = OlderMembersRefusal(older);
   if (is_auth_on) return Fail(Code::kFailedPrecondition, std::move(refusal));

@@ -1,7 +1,7 @@
 // A process's checks that its member holds the same keys as the others, put together.
 //
 // Threads: CheckAtStart on the caller's thread, before the member runs; everything else runs on the
-// executor, which the owner stops before it destroys this. The context is filled in.
+// executor, which the owner stops before it destroys this.
 #pragma once
 
 #include <optional>
@@ -27,8 +27,16 @@ struct IntegrityOptions {
 
 class Integrity {
  public:
-  Integrity(Executor& executor, ServiceContext& context, PeerRequester& peers,
-            Quarantine& quarantine, const IntegrityOptions& options);
+  struct Parts {
+    Executor& executor;
+    Proposer& proposer;
+    const Reads& reads;
+    PeerRequester& peers;
+    Quarantine& quarantine;
+    MemberPatches& patches;
+  };
+  // They outlive it.
+  Integrity(const Parts& parts, const IntegrityOptions& options);
 
   // Compares this member with those that run, for one that has been a member before. An error if
   // it differs: then it must not serve.
@@ -45,13 +53,11 @@ class Integrity {
   const EtcdHashes& etcd_hashes() const { return etcd_hashes_; }
 
  private:
-  ServiceContext& context_;
-  PeerRequester& peers_;
+  const Parts parts_;
   const IntegrityOptions options_;
   HashCheckTimer hash_checks_;
   ReplicaCheck replica_check_;
   EtcdHashes etcd_hashes_;
-  MemberPatches patches_;
   OlderMembers older_members_;
 };
 

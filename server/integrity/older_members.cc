@@ -7,6 +7,7 @@
 #include "api/member_id.h"
 #include "base/log/logging.h"
 #include "server/call/access.h"
+#include "server/call/reads.h"
 #include "server/replica/upkeep/cluster_version.h"
 #include "server/state/membership.h"
 
@@ -71,15 +72,15 @@ void OlderMembers::Start() {
 }
 
 void OlderMembers::Look() {
-  const auto view = context_.membership->View();
+  const auto view = reads_.cluster.membership.View();
   std::vector<Member> others;
   for (const auto& [id, member] : view->members)
-    if (id != context_.member_id) others.push_back(member);
+    if (id != reads_.cluster.member_id) others.push_back(member);
   for (const auto& [id, version] : AskParsed(peers_, others)) versions_[id] = version;
   std::erase_if(versions_, [&](const auto& known) { return !view->members.contains(known.first); });
 
   const std::vector<OlderMember> older = OlderAmong(others, versions_);
-  const bool is_auth_on = context_.access->state()->enabled();
+  const bool is_auth_on = reads_.access.state()->enabled();
   found_.older_while_auth = is_auth_on ? older.size() : 0;
   found_.forbid_auth = action_ == OlderMembersAction::kRefuse && !older.empty();
   found_.lose_learners = std::ranges::any_of(

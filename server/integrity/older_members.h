@@ -21,7 +21,6 @@
 #include "base/clock.h"
 #include "base/task.h"
 #include "server/call/member_patches.h"
-#include "server/call/service_context.h"
 #include "server/peer/transport/peer_request.h"
 
 namespace kvorum::server {
@@ -41,11 +40,13 @@ std::vector<OlderMember> FindOlderMembers(PeerRequester& peers, const std::vecto
 // Why a member does not run beside them, and what to do.
 std::string OlderMembersRefusal(const std::vector<OlderMember>& older);
 
+struct Reads;
+
 class OlderMembers {
  public:
-  OlderMembers(Executor& executor, ServiceContext& context, PeerRequester& peers,
+  OlderMembers(Executor& executor, const Reads& reads, PeerRequester& peers,
                OlderMembersAction action, MemberPatches& found)
-      : executor_(executor), context_(context), peers_(peers), action_(action), found_(found) {}
+      : executor_(executor), reads_(reads), peers_(peers), action_(action), found_(found) {}
   void Start();
 
  private:
@@ -53,7 +54,7 @@ class OlderMembers {
   void Say(const std::vector<OlderMember>& older, bool is_auth_on);
 
   Executor& executor_;
-  ServiceContext& context_;
+  const Reads& reads_;
   PeerRequester& peers_;
   const OlderMembersAction action_;
   MemberPatches& found_;

@@ -8,6 +8,8 @@
 #include "base/log/logging.h"
 #include "base/majority.h"
 #include "mvcc/store/store.h"
+#include "server/call/quarantine.h"
+#include "server/call/reads.h"
 #include "server/replica/drive/replica.h"
 #include "server/state/alarms.h"
 #include "server/state/membership.h"
@@ -47,16 +49,17 @@ std::optional<ReplicaCheckAction> ParseReplicaCheckAction(std::string_view text)
   return std::nullopt;
 }
 
-ReplicaCheck::ReplicaCheck(Executor& executor, ServiceContext& context, PeerRequester& peers,
-                           Quarantine& quarantine, ReplicaCheckAction action)
+ReplicaCheck::ReplicaCheck(Executor& executor, Proposer& proposer, const Reads& reads,
+                           PeerRequester& peers, Quarantine& quarantine, ReplicaCheckAction action)
     : executor_(executor),
-      context_(context),
+      proposer_(proposer),
+      reads_(reads),
       peers_(peers),
       quarantine_(quarantine),
       action_(action) {}
 
 void ReplicaCheck::Start() {
-  epoch_ = context_.store->history_sum().epoch();
+  epoch_ = reads_.store.history_sum().epoch();
   if (action_ != ReplicaCheckAction::kOff) executor_.Post([this] { Read(); });
   executor_.PostAt(executor_.clock().Now() + kCompareInterval, [this] { CompareInTurn(); });
 }
@@ -72,7 +75,7 @@ void ReplicaCheck::Read() {
     if (MayIdle()) return ReadLater(kBusyPause);
     pause_factor_ = PauseFactor();
     worked_ = Duration::zero();
-    scan_ = std::make_unique<mvcc::HistoryScan>(*context_.store);
+    scan_ = std::make_unique<mvcc::HistoryScan>(reads_.store);
   }
   const TimePoint start = executor_.clock().Now();
   Duration worked{};
@@ -102,13 +105,13 @@ void ReplicaCheck::Read() {
 // By the work of the pass before.
 std::int64_t ReplicaCheck::PauseFactor() const {
   if (last_pass_revision_ < 0) return kFirstPauseFactor;
-  if (context_.store->history_sum().durable_revision() == last_pass_revision_) return kPauseFactor;
+  if (reads_.store.history_sum().durable_revision() == last_pass_revision_) return kPauseFactor;
   const std::int64_t fits = kBusyPass / std::max(worked_, Duration(1)) - 1;
   return std::clamp(fits, kLeastPauseFactor, kPauseFactor);
 }
 
 void ReplicaCheck::EndPass() {
-  const auto [outcome, revision] = context_.store->history_sum().EndPass();
+  const auto [outcome, revision] = reads_.store.history_sum().EndPass();
   counters_.passes.Add();
   counters_.records.Add(scan_->records());
   scan_.reset();
@@ -131,7 +134,7 @@ void ReplicaCheck::EndPass() {
 // A database without writes needs no pass every two seconds.
 bool ReplicaCheck::MayIdle() const {
   return executor_.clock().Now() < idle_until_ &&
-         context_.store->history_sum().durable_revision() == last_pass_revision_;
+         reads_.store.history_sum().durable_revision() == last_pass_revision_;
 }
 
 void ReplicaCheck::OnDamage(const std::string& what) {
@@ -146,7 +149,7 @@ void ReplicaCheck::OnDamage(const std::string& what) {
 // ---- comparing with the others ----
 
 bool ReplicaCheck::NoticeNewContent() {
-  const std::uint64_t epoch = context_.store->history_sum().epoch();
+  const std::uint64_t epoch = reads_.store.history_sum().epoch();
   if (std::exchange(epoch_, epoch) == epoch) return false;
   damage_.reset();
   counters_.is_damaged = false;
@@ -160,7 +163,7 @@ std::vector<MemberHistory> ReplicaCheck::AskOthers(const MembershipView& members
                                                    std::string_view path) {
   std::vector<std::string> urls;
   for (const auto& [id, member] : members.members) {
-    if (id != context_.member_id)
+    if (id != reads_.cluster.member_id)
       urls.insert(urls.end(), member.peer_urls.begin(), member.peer_urls.end());
   }
   std::vector<MemberHistory> histories;
@@ -169,7 +172,7 @@ std::vector<MemberHistory> ReplicaCheck::AskOthers(const MembershipView& members
         if (!answer.has_value() || answer->status != 200) return false;
         auto history = DecodeHistoryJson(answer->body);
         if (!history.has_value()) return false;
-        const bool is_known = history->member == context_.member_id ||
+        const bool is_known = history->member == reads_.cluster.member_id ||
                               !members.members.contains(history->member) ||
                               std::ranges::find(histories, history->member,
                                                 &MemberHistory::member) != histories.end();
@@ -186,9 +189,9 @@ void ReplicaCheck::CompareInTurn() {
 
 void ReplicaCheck::CompareWithOthers() {
   NoticeNewContent();
-  const auto members = context_.membership->View();
+  const auto members = reads_.cluster.membership.View();
   const auto must_hand_over = [this] {
-    return quarantine_.stands() && context_.replica->leader() == context_.member_id;
+    return quarantine_.stands() && reads_.cluster.replica.leader() == reads_.cluster.member_id;
   };
   if (members->members.size() == 1) return;
   if (action_ == ReplicaCheckAction::kOff && !must_hand_over()) return;
@@ -200,17 +203,16 @@ void ReplicaCheck::CompareWithOthers() {
     for (const MemberHistory& other : all) {
       for (const auto& point : other.history.points) asked.insert(point.revision);
     }
-    MemberHistory own{
-        .member = context_.member_id,
-        .serves = !quarantine_.stands(),
-        .history = context_.store->history_sum().Newest(mvcc::HistorySum::kMaxPoints)};
+    MemberHistory own{.member = reads_.cluster.member_id,
+                      .serves = !quarantine_.stands(),
+                      .history = reads_.store.history_sum().Newest(mvcc::HistorySum::kMaxPoints)};
     std::erase_if(own.history.points,
                   [&](const auto& point) { return !asked.contains(point.revision); });
     all.push_back(std::move(own));
     const Comparison comparison = Compare(all, members->members.size());
     Judge(comparison, all);
-    const bool is_diverged =
-        std::ranges::find(comparison.diverged, context_.member_id) != comparison.diverged.end();
+    const bool is_diverged = std::ranges::find(comparison.diverged, reads_.cluster.member_id) !=
+                             comparison.diverged.end();
     if (may_act && damage_.has_value()) Act(*damage_);
     if (may_act && is_diverged)
       Act("other records than a majority up to revision " + std::to_string(comparison.revision));
@@ -226,7 +228,7 @@ void ReplicaCheck::HandOver(const MembershipView& members, const std::vector<Mem
     const auto said = std::ranges::find(all, id, &MemberHistory::member);
     if (said == all.end() || said->serves) able.push_back(id);
   }
-  context_.replica->GiveUpLeadershipTo(std::move(able), kTransferLimit, [] {});
+  reads_.cluster.replica.GiveUpLeadershipTo(std::move(able), kTransferLimit, [] {});
 }
 
 bool ReplicaCheck::MajorityServesBeside(const std::vector<MemberHistory>& others,
@@ -251,7 +253,7 @@ void ReplicaCheck::Judge(const Comparison& comparison, const std::vector<MemberH
   if (std::exchange(reported_, now) == now) return;
   Report(comparison, all);
   if (comparison.verdict == kNoMajority && action_ == ReplicaCheckAction::kAlarm)
-    ClusterHashes(context_, peers_).RaiseAlarm(raft::kNone);
+    ClusterHashes(proposer_, reads_, peers_).RaiseAlarm(raft::kNone);
 }
 
 // With the revisions between which the difference came about, as far back as members remember.
@@ -259,9 +261,9 @@ void ReplicaCheck::Report(const Comparison& comparison, const std::vector<Member
   std::string ids;
   for (const raft::MemberId id : comparison.diverged)
     ids.append(ids.empty() ? "" : ",").append(IdText(id));
-  std::vector<MemberHistory> far = AskOthers(*context_.membership->View(), AllPoints());
+  std::vector<MemberHistory> far = AskOthers(*reads_.cluster.membership.View(), AllPoints());
   const mvcc::HistorySum::History own =
-      context_.store->history_sum().Newest(mvcc::HistorySum::kMaxPoints);
+      reads_.store.history_sum().Newest(mvcc::HistorySum::kMaxPoints);
   std::optional<DivergenceRange> range;
   for (const MemberHistory& other : far) {
     if (!range.has_value()) range = FindDivergence(own, other.history);
@@ -280,8 +282,9 @@ void ReplicaCheck::Act(const std::string& reason) {
     case ReplicaCheckAction::kReport:
       return;
     case ReplicaCheckAction::kAlarm:
-      if (!context_.alarms->Stands({.member = context_.member_id, .type = AlarmType::kCorrupt}))
-        ClusterHashes(context_, peers_).RaiseAlarm(context_.member_id);
+      if (!reads_.cluster.alarms.Stands(
+              {.member = reads_.cluster.member_id, .type = AlarmType::kCorrupt}))
+        ClusterHashes(proposer_, reads_, peers_).RaiseAlarm(reads_.cluster.member_id);
       return;
     case ReplicaCheckAction::kQuarantine:
       return quarantine_.Begin(reason);

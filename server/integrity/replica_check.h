@@ -44,7 +44,7 @@ std::optional<ReplicaCheckAction> ParseReplicaCheckAction(std::string_view text)
 
 class ReplicaCheck {
  public:
-  ReplicaCheck(Executor& executor, ServiceContext& context, PeerRequester& peers,
+  ReplicaCheck(Executor& executor, Proposer& proposer, const Reads& reads, PeerRequester& peers,
                Quarantine& quarantine, ReplicaCheckAction action);
   void Start();
 
@@ -80,7 +80,8 @@ class ReplicaCheck {
   void HandOver(const MembershipView& members, const std::vector<MemberHistory>& all);
 
   Executor& executor_;
-  ServiceContext& context_;
+  Proposer& proposer_;
+  const Reads& reads_;
   PeerRequester& peers_;
   Quarantine& quarantine_;
   const ReplicaCheckAction action_;

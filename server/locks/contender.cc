@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "mvcc/records/key_value.h"
 #include "server/call/interceptors.h"
+#include "server/call/leader_streams.h"
 
 namespace kvorum::server {
 namespace {
@@ -33,9 +34,7 @@ void Contender::Begin(LocalClient& client, WaitingCalls& waiting,
   const bool wants_leader = WantsLeader(*call);
   const std::shared_ptr<Contender> begun(
       new Contender(client, *std::move(place), std::move(call), request, std::move(callback)));
-  LeaderStreams* leader_streams = client.context().leader_streams;
-  if (wants_leader && leader_streams != nullptr)
-    leader_streams->Add(std::shared_ptr<NeedsLeader>(begun));
+  if (wants_leader) client.leader_streams().Add(std::shared_ptr<NeedsLeader>(begun));
   begun->Start();
 }
 

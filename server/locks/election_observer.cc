@@ -5,6 +5,7 @@
 #include "api/lock_messages.h"
 #include "base/check.h"
 #include "mvcc/records/key_value.h"
+#include "server/call/cluster_facts.h"
 
 namespace kvorum::server {
 ElectionObserver::ElectionObserver(LocalClient& client, std::shared_ptr<rpc::ServerStream> stream,
@@ -72,7 +73,7 @@ bool ElectionObserver::OnEvent(const LocalWatch::Event& event) {
   }
   const auto kv = mvcc::DecodeKeyValue(event.kv);
   KV_CHECK(kv.has_value(), "an event of our own that cannot be read");
-  Say(EncodeLeaderResponse(client_.context().Header(kv->mod_revision), event.kv));
+  Say(EncodeLeaderResponse(client_.cluster().Header(kv->mod_revision), event.kv));
   if (has_leader_) return true;
   // It is the first of the candidates.
   has_leader_ = true;

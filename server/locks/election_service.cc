@@ -10,8 +10,7 @@
 #include "server/locks/election_observer.h"
 
 namespace kvorum::server {
-void ElectionService::Register(rpc::Router& router) {
-  MethodRegistrar methods(router, client_.context());
+void ElectionService::Register(MethodRegistrar& methods) {
   methods.Add(api::kCampaign, this, &ElectionService::Campaign);
   methods.Add(api::kProclaim, this, &ElectionService::Proclaim);
   methods.Add(api::kLeader, this, &ElectionService::Leader);

@@ -16,12 +16,13 @@
 
 namespace kvorum::server {
 
+class MethodRegistrar;
+
 class ElectionService {
  public:
-  ElectionService(ServiceContext& context, KvService& kv, LeaseService& lease,
-                  WaitingCalls::Limits limits = {})
-      : client_(context, kv, lease), waiting_(limits) {}
-  void Register(rpc::Router& router);
+  explicit ElectionService(const LocalClient& client, WaitingCalls::Limits limits = {})
+      : client_(client), waiting_(limits) {}
+  void Register(MethodRegistrar& methods);
 
   const WaitingCalls& waiting() const { return waiting_; }
 

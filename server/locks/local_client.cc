@@ -7,6 +7,7 @@
 #include "api/kv_request_encode.h"
 #include "rpc/io/loop.h"
 #include "server/call/method_registrar.h"
+#include "server/call/reads.h"
 #include "server/call/request_batcher.h"
 #include "server/services/kv/kv_service.h"
 #include "server/services/kv/read_cost.h"
@@ -47,8 +48,10 @@ struct LocalClient::Read {
   Reply<mvcc::RangeResult> reply;
 };
 
+const ClusterFacts& LocalClient::cluster() const { return parts_.reads.cluster; }
+
 watch::Shard& LocalClient::ShardOf(const rpc::CallContext& call) {
-  return context_.watches->shard(call.loop() == nullptr ? 0 : call.loop()->index());
+  return parts_.hub.shard(call.loop() == nullptr ? 0 : call.loop()->index());
 }
 
 template <class Response, class Value, class ValueOf>
@@ -68,59 +71,59 @@ void LocalClient::Range(const rpc::CallContext& call, const mvcc::RangeRequest& 
                         Callback<LocalRangeAnswer> callback) {
   auto read = std::make_unique<Read>(request, call.caller,
                                      ReplyTo<mvcc::RangeResult>(call, std::move(callback), kWhole));
-  context_.batcher->Read(
+  parts_.reads.batcher.Read(
       call.loop(), [this, read = std::move(read)](const Result<void>& confirmed) mutable {
         if (!confirmed.has_value()) return read->reply.Fail(confirmed.error());
-        if (PlaceOf(context_, read->request) == ReadPlace::kLoop) return RunRead(*read);
-        context_.executors.readers->Post([this, read = std::move(read)] { RunRead(*read); });
+        if (PlaceOf(parts_.reads, read->request) == ReadPlace::kLoop) return RunRead(*read);
+        parts_.reads.executors.readers->Post([this, read = std::move(read)] { RunRead(*read); });
       });
 }
 
 void LocalClient::RunRead(Read& read) {
-  auto held = context_.ReadFor(read.caller, read.request);
+  auto held = parts_.reads.ReadFor(read.caller, read.request);
   if (!held.has_value()) return read.reply.Fail(std::move(held).error());
   mvcc::ReadView& view = **held;
   auto result = view.Range(read.request);
   if (!result.has_value()) return read.reply.Fail(std::move(result).error());
-  read.reply.Send(context_.Header(view.revision()), *std::move(result));
+  read.reply.Send(parts_.reads.cluster.Header(view.revision()), *std::move(result));
 }
 
 void LocalClient::Txn(const rpc::CallContext& call, mvcc::TxnRequest request,
                       Callback<LocalTxnAnswer> callback) {
   SharedBytes bytes = EncodeTxn(request);
-  RunMethod(context_, api::kTxn, call.loop(),
+  RunMethod(parts_.proposer, api::kTxn, call.loop(),
             Received<mvcc::TxnRequest>{std::move(request), std::move(bytes)},
             ReplyTo<mvcc::TxnResult>(call, std::move(callback), kWhole),
             [&](Received<mvcc::TxnRequest> txn, Reply<mvcc::TxnResult> reply) {
-              kv_.Txn(call, std::move(txn), std::move(reply));
+              parts_.kv.Txn(call, std::move(txn), std::move(reply));
             });
 }
 
 void LocalClient::DeleteKey(const rpc::CallContext& call, std::string_view key,
                             Callback<ResponseHeader> callback) {
   const mvcc::DeleteRangeRequest request{.key = key, .range_end = {}};
-  RunMethod(context_, api::kDeleteRange, call.loop(),
+  RunMethod(parts_.proposer, api::kDeleteRange, call.loop(),
             Received<mvcc::DeleteRangeRequest>{request, EncodeDeleteRange(request)},
             ReplyTo<mvcc::DeleteRangeResult>(call, std::move(callback), kHeader),
             [&](Received<mvcc::DeleteRangeRequest> deletion, Reply<mvcc::DeleteRangeResult> reply) {
-              kv_.DeleteRange(call, std::move(deletion), std::move(reply));
+              parts_.kv.DeleteRange(call, std::move(deletion), std::move(reply));
             });
 }
 
 void LocalClient::Grant(const rpc::CallContext& call, std::int64_t ttl_s,
                         Callback<lease::LeaseId> callback) {
-  RunMethod(context_, api::kLeaseGrant, call.loop(),
+  RunMethod(parts_.proposer, api::kLeaseGrant, call.loop(),
             Received<LeaseGrantRequest>{.request = {.ttl_s = ttl_s}, .bytes = {}},
             ReplyTo<LeaseGrantResult>(call, std::move(callback),
                                       [](const auto& granted) { return granted.response.id; }),
             [&](Received<LeaseGrantRequest> grant, Reply<LeaseGrantResult> reply) {
-              lease_.Grant(call, std::move(grant), std::move(reply));
+              parts_.lease.Grant(call, std::move(grant), std::move(reply));
             });
 }
 
 void LocalClient::TimeToLive(const rpc::CallContext& call, lease::LeaseId lease,
                              Callback<std::int64_t> callback) {
-  lease_.TimeToLive(
+  parts_.lease.TimeToLive(
       call, {.request = {.id = lease}, .bytes = {}},
       ReplyTo<LeaseTimeToLiveResponse>(call, std::move(callback), [](const auto& told) {
         const LeaseTimes& times = told.response.times;

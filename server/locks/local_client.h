@@ -16,16 +16,20 @@
 #include "mvcc/records/txn.h"
 #include "rpc/call/call_context.h"
 #include "server/call/reply.h"
-#include "server/call/service_context.h"
 
 namespace kvorum::watch {
+class Hub;
 class Shard;
 }  // namespace kvorum::watch
 
 namespace kvorum::server {
 
 class KvService;
+class LeaderStreams;
 class LeaseService;
+class Proposer;
+struct ClusterFacts;
+struct Reads;
 
 using LocalRangeAnswer = Reply<mvcc::RangeResult>::Answer;
 using LocalTxnAnswer = Reply<mvcc::TxnResult>::Answer;
@@ -35,11 +39,18 @@ class LocalClient {
   template <class Value>
   using Callback = std::move_only_function<void(Result<Value>)>;
 
+  struct Parts {
+    Proposer& proposer;
+    const Reads& reads;
+    watch::Hub& hub;
+    LeaderStreams& leader_streams;
+    KvService& kv;
+    LeaseService& lease;
+  };
   // They outlive this and all its requests.
-  LocalClient(ServiceContext& context, KvService& kv, LeaseService& lease)
-      : context_(context), kv_(kv), lease_(lease) {}
+  explicit LocalClient(const Parts& parts) : parts_(parts) {}
 
-  // The context, and the bytes that a request refers to, are used within the call only.
+  // The call, and the bytes that a request refers to, are used within the call only.
   void Range(const rpc::CallContext& call, const mvcc::RangeRequest& request,
              Callback<LocalRangeAnswer> callback);
   // A transaction that writes.
@@ -54,7 +65,8 @@ class LocalClient {
                   Callback<std::int64_t> callback);
 
   watch::Shard& ShardOf(const rpc::CallContext& call);
-  ServiceContext& context() { return context_; }
+  const ClusterFacts& cluster() const;
+  LeaderStreams& leader_streams() { return parts_.leader_streams; }
 
  private:
   struct Read;
@@ -63,9 +75,7 @@ class LocalClient {
   template <class Response, class Value, class ValueOf>
   Reply<Response> ReplyTo(const rpc::CallContext& call, Callback<Value> callback, ValueOf value_of);
 
-  ServiceContext& context_;
-  KvService& kv_;
-  LeaseService& lease_;
+  const Parts parts_;
 };
 
 }  // namespace kvorum::server

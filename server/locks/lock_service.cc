@@ -7,8 +7,7 @@
 
 namespace kvorum::server {
 
-void LockService::Register(rpc::Router& router) {
-  MethodRegistrar methods(router, client_.context());
+void LockService::Register(MethodRegistrar& methods) {
   methods.Add(api::kLock, this, &LockService::Lock);
   methods.Add(api::kUnlock, this, &LockService::Unlock);
 }

@@ -16,12 +16,13 @@
 
 namespace kvorum::server {
 
+class MethodRegistrar;
+
 class LockService {
  public:
-  LockService(ServiceContext& context, KvService& kv, LeaseService& lease,
-              WaitingCalls::Limits limits = {})
-      : client_(context, kv, lease), waiting_(limits) {}
-  void Register(rpc::Router& router);
+  explicit LockService(const LocalClient& client, WaitingCalls::Limits limits = {})
+      : client_(client), waiting_(limits) {}
+  void Register(MethodRegistrar& methods);
 
   const WaitingCalls& waiting() const { return waiting_; }
 

@@ -8,7 +8,7 @@
 
 #include "api/member_id.h"
 #include "base/text/gzip.h"
-#include "server/call/service_context.h"
+#include "server/call/cluster_facts.h"
 #include "server/replica/drive/replica.h"
 #include "server/services/maintenance/http_handlers.h"
 
@@ -67,23 +67,23 @@ void MetricsHttp::Serve(const rpc::HttpRequest& request, rpc::HttpReply reply) {
   });
 }
 
-void AddDebugVars(rpc::HttpMux& mux, const ServiceContext& context,
+void AddDebugVars(rpc::HttpMux& mux, const ClusterFacts& cluster,
                   const std::vector<std::string>& arguments) {
-  mux.Handle("/debug/vars", [&context, &arguments](const rpc::HttpRequest& request,
+  mux.Handle("/debug/vars", [&cluster, &arguments](const rpc::HttpRequest& request,
                                                    rpc::HttpReply reply) {
     if (!MethodIsGet(request, reply)) return;
     rlimit files{};
     getrlimit(RLIMIT_NOFILE, &files);
     const struct mallinfo2 heap = mallinfo2();
-    const Replica& replica = *context.replica;
-    const bool leads = replica.leader() == context.member_id;
+    const Replica& replica = cluster.replica;
+    const bool leads = replica.leader() == cluster.member_id;
     const nlohmann::ordered_json memory = {{"Alloc", heap.uordblks + heap.hblkhd},
                                            {"Sys", heap.arena + heap.hblkhd},
                                            {"HeapAlloc", heap.uordblks + heap.hblkhd},
                                            {"HeapSys", heap.arena + heap.hblkhd},
                                            {"HeapIdle", heap.fordblks},
                                            {"HeapInuse", heap.uordblks}};
-    const nlohmann::ordered_json raft = {{"id", IdText(context.member_id)},
+    const nlohmann::ordered_json raft = {{"id", IdText(cluster.member_id)},
                                          {"term", replica.term().value()},
                                          {"commit", replica.commit_index().value()},
                                          {"lead", IdText(replica.leader())},

@@ -1,7 +1,7 @@
 // GET /metrics, compressed for a client that accepts gzip, and GET /debug/vars.
 //
 // Made on its own executor: a scrape reads /proc and takes milliseconds. Requests wait their
-// turn there, at most kMostWaiting of them; more get 503. Ownership: registry, context and executor
+// turn there, at most kMostWaiting of them; more get 503. Ownership: registry, cluster and executor
 // outlive the routes; the executor ends before this object.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace kvorum::server {
 
-struct ServiceContext;
+struct ClusterFacts;
 
 class MetricsHttp {
  public:
@@ -38,7 +38,7 @@ class MetricsHttp {
 
 // The variables that Go programs publish: the command line, the Raft state, memory. `arguments` is
 // the command line.
-void AddDebugVars(rpc::HttpMux& mux, const ServiceContext& context,
+void AddDebugVars(rpc::HttpMux& mux, const ClusterFacts& cluster,
                   const std::vector<std::string>& arguments);
 
 }  // namespace kvorum::server

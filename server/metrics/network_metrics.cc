@@ -1,4 +1,5 @@
 #include "api/member_id.h"
+#include "server/call/reads.h"
 #include "server/metrics/sources.h"
 #include "server/peer/codec/peer_metrics.h"
 #include "server/peer/transport/peer_transport.h"
@@ -48,7 +49,7 @@ void AddPeerRows(MetricsRegistry& registry, const MetricSources& of) {
     registry.Family(name, type, {"Local", "Remote"}, help, [&of, read](Samples& out) {
       of.peers->metrics().ForEach([&](raft::MemberId peer, const Of& metrics) {
         if (metrics.was_active) {
-          out.Add({IdText(of.context->member_id), IdText(peer)},
+          out.Add({IdText(of.reads->cluster.member_id), IdText(peer)},
                   static_cast<double>(read(metrics)));
         }
       });
@@ -60,8 +61,8 @@ void AddPeerRows(MetricsRegistry& registry, const MetricSources& of) {
          [](const Of& peer) { return peer.disconnections.value(); });
   registry.Family("etcd_network_known_peers", kGauge, {"Local", "Remote"},
                   "1 for each member of the cluster.", [&of](Samples& out) {
-                    for (const auto& [id, member] : of.context->membership->View()->members)
-                      out.Add({IdText(of.context->member_id), IdText(id)}, 1);
+                    for (const auto& [id, member] : of.reads->cluster.membership.View()->members)
+                      out.Add({IdText(of.reads->cluster.member_id), IdText(id)}, 1);
                   });
 }
 

@@ -3,6 +3,7 @@
 #include "mvcc/store/store.h"
 #include "server/call/member_patches.h"
 #include "server/call/quarantine.h"
+#include "server/call/reads.h"
 #include "server/integrity/integrity.h"
 #include "server/metrics/sources.h"
 #include "server/peer/transport/peer_transport.h"
@@ -15,7 +16,7 @@ namespace {
 
 void AddReplicaCheckRows(MetricsRegistry& registry, const MetricSources& of) {
   const auto counters = [&of]() -> const ReplicaCheck::Counters& {
-    return of.integrity().replica_check().counters();
+    return of.integrity->replica_check().counters();
   };
   registry.Gauge("kvorum_replica_hash_agreement",
                  "Whether all members compared last hold the same keys (1), or not (0).",
@@ -32,20 +33,20 @@ void AddReplicaCheckRows(MetricsRegistry& registry, const MetricSources& of) {
   registry.Counter("kvorum_database_records_read_total", "Records read in these passes.",
                    [counters] { return counters().records.value(); });
   registry.Gauge("kvorum_quarantined", "Whether this member is kept from serving (1), or not (0).",
-                 [&of] { return of.context->quarantine->stands() ? 1 : 0; });
+                 [&of] { return of.quarantine->stands() ? 1 : 0; });
 }
 
 void AddEtcdMemberRows(MetricsRegistry& registry, const MetricSources& of) {
   registry.Gauge("kvorum_etcd_members_deciding_otherwise",
                  "Members of etcd so old that they decide permissions of transactions otherwise, "
                  "while auth is on.",
-                 [&of] { return of.context->patches->older_while_auth.load(); });
+                 [&of] { return of.reads->cluster.patches.older_while_auth.load(); });
   registry.Gauge("kvorum_etcd_hash_agreement",
                  "1 unless a member of etcd was found to hold other keys (0).",
-                 [&of] { return of.integrity().etcd_hashes().counters().agree.load() ? 1 : 0; });
+                 [&of] { return of.integrity->etcd_hashes().counters().agree.load() ? 1 : 0; });
   registry.Gauge("kvorum_etcd_compared_revision",
                  "The revision at which this member and a member of etcd were equal last.",
-                 [&of] { return of.integrity().etcd_hashes().counters().revision.load(); });
+                 [&of] { return of.integrity->etcd_hashes().counters().revision.load(); });
 }
 
 void AddSpanRows(MetricsRegistry& registry, const MetricSources& of) {
@@ -61,8 +62,8 @@ void AddSpanRows(MetricsRegistry& registry, const MetricSources& of) {
 }  // namespace
 
 void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
-  const auto store = [&of]() -> const mvcc::Store& { return *of.context->store; };
-  const auto replica = [&of]() -> const Replica& { return *of.context->replica; };
+  const auto store = [&of]() -> const mvcc::Store& { return of.reads->store; };
+  const auto replica = [&of]() -> const Replica& { return of.reads->cluster.replica; };
   registry.Gauge("kvorum_write_buffer_bytes", "Bytes published and not yet in the database.",
                  [store] { return store().PendingBytes(); });
   registry.Histogram("kvorum_commit_bytes", "Bytes of a commit.",
@@ -95,10 +96,10 @@ void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
   registry.Counter("kvorum_repeated_proposals_total", "Forwarded proposals that came again.",
                    [replica] { return replica().repeated_proposals(); });
   registry.Gauge("kvorum_watch_inbox_bytes", "Bytes of events that no I/O loop has matched yet.",
-                 [&of] { return of.context->watches->WaitingBytes(); });
+                 [&of] { return of.watches->WaitingBytes(); });
   registry.Family("kvorum_watch_lag_revisions", MetricType::kGauge, {"watchers"},
                   "Revisions that the watcher that is furthest behind lacks.", [&of](Samples& out) {
-                    const watch::Hub::Lag lag = of.context->watches->LargestLag();
+                    const watch::Hub::Lag lag = of.watches->LargestLag();
                     out.Add({"synced"}, static_cast<double>(lag.synced));
                     out.Add({"unsynced"}, static_cast<double>(lag.unsynced));
                     out.Add({"awaited"}, static_cast<double>(lag.awaited));
@@ -110,9 +111,9 @@ void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
                    "Writes of keys that have waited for watchers.",
                    [replica] { return replica().waiting_proposals().ever_held_for_watchers(); });
   registry.Gauge("kvorum_answer_memory_bytes", "Memory of answers that clients have not read.",
-                 [&of] { return of.context->answers->used_bytes(); });
+                 [&of] { return of.reads->answers.used_bytes(); });
   registry.Gauge("kvorum_answer_memory_limit_bytes", "The bound of that.",
-                 [&of] { return of.context->answers->limit_bytes(); });
+                 [&of] { return of.reads->answers.limit_bytes(); });
   registry.Gauge("kvorum_client_connections", "Open connections of the client port.",
                  [&of] { return of.client_port().open_connections; });
   registry.Counter("kvorum_client_connections_accepted_total", "Connections accepted there.",

@@ -10,12 +10,14 @@
 #include "raft/config.h"
 #include "raft/write_queue.h"
 #include "server/call/apply_gap.h"
+#include "server/call/reads.h"
 #include "server/metrics/sources.h"
 #include "server/peer/streams/pipeline.h"
 #include "server/peer/transport/peer_requests.h"
 #include "server/peer/transport/peer_transport.h"
 #include "server/replica/drive/catch_up_log.h"
 #include "server/replica/drive/replica.h"
+#include "server/replica/member/local_member.h"
 #include "server/replica/upkeep/lease_expiry.h"
 #include "watch/hub.h"
 
@@ -27,9 +29,9 @@ auto Constant(std::size_t limit) {
 }
 
 void AddReplicaQueues(MetricsRegistry& registry, const MetricSources& of) {
-  const auto replica = [&of]() -> const Replica& { return *of.context->replica; };
+  const auto replica = [&of]() -> const Replica& { return of.reads->cluster.replica; };
   const auto depth = [&of](std::atomic<std::size_t> ReplicaDepths::* what) {
-    return [&of, what] { return (of.context->replica->depths().*what).load(); };
+    return [&of, what] { return (of.reads->cluster.replica.depths().*what).load(); };
   };
   const raft::Config raft;
   registry.Queue(
@@ -65,29 +67,29 @@ void AddReplicaQueues(MetricsRegistry& registry, const MetricSources& of) {
   registry.Queue("taken_proposals", "ids", depth(&ReplicaDepths::taken_proposals),
                  Constant(TakenProposals::kMost));
   registry.Queue(
-      "lease_revocations", "leases", [&of] { return of.context->lease_expiry->in_flight(); },
+      "lease_revocations", "leases", [&of] { return of.member->lease_expiry().in_flight(); },
       Constant(LeaseExpiry::kMostInFlight));
 }
 
 void AddStoreQueues(MetricsRegistry& registry, const MetricSources& of) {
   registry.Queue(
-      "write_buffer", "bytes", [&of] { return of.context->store->PendingBytes(); },
+      "write_buffer", "bytes", [&of] { return of.reads->store.PendingBytes(); },
       Constant(mvcc::WriteBuffer::Options().limit_bytes));
   registry.Queue(
       "database_readers", "readers", [&of] { return of.database_readers->load(); },
       Constant(mvcc::LmdbOptions().max_readers));
   registry.Queue(
-      "hash_points", "points", [&of] { return of.context->store->history_sum().points(); },
+      "hash_points", "points", [&of] { return of.reads->store.history_sum().points(); },
       Constant(mvcc::HistorySum::kMaxPoints));
   registry.Queue(
-      "watch_inbox", "batches", [&of] { return of.context->watches->MostWaiting().batches; },
-      [&of] { return of.context->watches->options().inbox_batches; });
+      "watch_inbox", "batches", [&of] { return of.watches->MostWaiting().batches; },
+      [&of] { return of.watches->options().inbox_batches; });
   registry.Queue(
-      "watch_inbox", "bytes", [&of] { return of.context->watches->MostWaiting().bytes; },
-      [&of] { return of.context->watches->options().inbox_bytes; });
+      "watch_inbox", "bytes", [&of] { return of.watches->MostWaiting().bytes; },
+      [&of] { return of.watches->options().inbox_bytes; });
   registry.Queue(
-      "answers", "bytes", [&of] { return of.context->answers->used_bytes(); },
-      [&of] { return of.context->answers->limit_bytes(); });
+      "answers", "bytes", [&of] { return of.reads->answers.used_bytes(); },
+      [&of] { return of.reads->answers.limit_bytes(); });
   registry.Queue(
       "log_lines", "lines", [] { return WaitingLogLines().lines; }, Constant(LogQueue::kMaxLines));
   registry.Queue(

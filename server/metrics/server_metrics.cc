@@ -5,6 +5,7 @@
 #include "api/version.h"
 #include "server/apply/apply_times.h"
 #include "server/apply/wait_table.h"
+#include "server/call/reads.h"
 #include "server/metrics/sources.h"
 #include "server/replica/drive/replica.h"
 #include "server/replica/member/local_member.h"
@@ -20,13 +21,14 @@ namespace {
 using enum MetricType;
 
 void AddRaftRows(MetricsRegistry& registry, const MetricSources& of) {
-  const auto raft = [&of]() -> const RaftStatus& { return of.context->replica->status(); };
+  const auto raft = [&of]() -> const RaftStatus& { return of.reads->cluster.replica.status(); };
   registry.Gauge("etcd_server_has_leader", "1 if this member knows a leader, else 0.",
                  [raft] { return raft().leader() != raft::kNone; });
-  registry.Gauge("etcd_server_is_leader", "1 if this member leads, else 0.",
-                 [&of] { return of.context->replica->leader() == of.context->member_id; });
+  registry.Gauge("etcd_server_is_leader", "1 if this member leads, else 0.", [&of] {
+    return of.reads->cluster.replica.leader() == of.reads->cluster.member_id;
+  });
   registry.Gauge("etcd_server_is_learner", "1 if this member has no vote, else 0.",
-                 [&of] { return of.context->membership->is_learner(); });
+                 [&of] { return of.reads->cluster.membership.is_learner(); });
   registry.Counter("etcd_server_leader_changes_seen_total", "Leaders that this member has seen.",
                    [raft] { return raft().counters().leader_changes.value(); });
   registry.Gauge("etcd_server_proposals_committed_total", "The commit index.",
@@ -34,9 +36,9 @@ void AddRaftRows(MetricsRegistry& registry, const MetricSources& of) {
   registry.Gauge("etcd_server_proposals_applied_total", "The applied index.",
                  [raft] { return raft().applied_index().value(); });
   registry.Gauge("etcd_server_proposals_pending", "Proposals of this member without an answer yet.",
-                 [&of] { return of.context->replica->waiting_proposals().pending(); });
+                 [&of] { return of.reads->cluster.replica.waiting_proposals().pending(); });
   registry.Counter("etcd_server_proposals_failed_total", "Proposals of this member that failed.",
-                   [&of] { return of.context->replica->waiting_proposals().failed(); });
+                   [&of] { return of.reads->cluster.replica.waiting_proposals().failed(); });
   registry.Counter("etcd_server_heartbeat_send_failures_total",
                    "Heartbeats that this leader sent an interval late or more.",
                    [raft] { return raft().counters().late_ticks.value(); });
@@ -45,10 +47,10 @@ void AddRaftRows(MetricsRegistry& registry, const MetricSources& of) {
                    [raft] { return raft().counters().slow_applies.value(); });
   registry.Counter("etcd_server_slow_read_indexes_total",
                    "Confirmation rounds of linearizable reads that were repeated.",
-                   [&of] { return of.context->replica->read_counts().repeated.value(); });
+                   [&of] { return of.reads->cluster.replica.read_counts().repeated.value(); });
   registry.Counter("etcd_server_read_indexes_failed_total",
                    "Linearizable reads that were not confirmed in time.",
-                   [&of] { return of.context->replica->read_counts().expired.value(); });
+                   [&of] { return of.reads->cluster.replica.read_counts().expired.value(); });
   registry.Gauge("etcd_server_snapshot_apply_in_progress_total",
                  "1 while a leader's snapshot is installed, else 0.", [raft] {
                    const RaftCounters& counters = raft().counters();
@@ -66,34 +68,34 @@ void AddRaftRows(MetricsRegistry& registry, const MetricSources& of) {
 
 void AddIdentityRows(MetricsRegistry& registry, const MetricSources& of) {
   registry.Family("etcd_server_id", kGauge, {"server_id"}, "The member's id, with the value 1.",
-                  [&of](Samples& out) { out.Add({IdText(of.context->member_id)}, 1); });
+                  [&of](Samples& out) { out.Add({IdText(of.reads->cluster.member_id)}, 1); });
   registry.Family("etcd_server_version", kGauge, {"server_version"},
                   "The version of the API, with the value 1.",
                   [](Samples& out) { out.Add({std::string(kApiVersion)}, 1); });
   registry.Family("etcd_server_go_version", kGauge, {"server_go_version"},
                   "The compiler, with the value 1: there is no Go here.",
                   [](Samples& out) { out.Add({"gcc" __VERSION__}, 1); });
-  registry.Family("etcd_cluster_version", kGauge, {"cluster_version"},
-                  "The cluster's version, once it is decided, with the value 1.",
-                  [&of](Samples& out) {
-                    const std::string version = of.context->membership->View()->cluster_version;
-                    if (!version.empty()) out.Add({version.substr(0, version.rfind('.'))}, 1);
-                  });
+  registry.Family(
+      "etcd_cluster_version", kGauge, {"cluster_version"},
+      "The cluster's version, once it is decided, with the value 1.", [&of](Samples& out) {
+        const std::string version = of.reads->cluster.membership.View()->cluster_version;
+        if (!version.empty()) out.Add({version.substr(0, version.rfind('.'))}, 1);
+      });
   registry.Family("etcd_server_feature_enabled", kGauge, {"name", "stage"},
                   "1 for each feature gate that is on, else 0.", [&of](Samples& out) {
                     for (const auto& [name, stage, is_on] : of.features)
                       out.Add({std::string(name), std::string(stage)}, is_on);
                   });
   registry.Gauge("etcd_server_quota_backend_bytes", "The size at which writes are refused.",
-                 [&of] { return of.context->limits.quota_bytes; });
+                 [&of] { return of.reads->limits.quota_bytes; });
   registry.Gauge("etcd_debugging_auth_revision", "The revision of users and roles.",
-                 [&of] { return of.context->local_member->auth_states().Newest()->revision(); });
+                 [&of] { return of.member->auth_states().Newest()->revision(); });
 }
 
 void AddApplyRows(MetricsRegistry& registry, const MetricSources& of) {
   registry.Family("etcd_server_apply_duration_seconds", kHistogram, {"op", "success", "version"},
                   "Time of applying an entry: an equal share of its batch's.", [&of](Samples& out) {
-                    of.context->local_member->apply_times().ForEach(
+                    of.member->apply_times().ForEach(
                         [&](std::string_view op, bool succeeded, const Histogram& times) {
                           out.Add({std::string(op), succeeded ? "true" : "false", "v3"},
                                   times.values());
@@ -128,13 +130,13 @@ void AddHealthRows(MetricsRegistry& registry, const MetricSources& of) {
                   });
   registry.Family("etcd_debugging_server_alarms", kGauge, {"alarm_type", "server_id"},
                   "1 for every alarm that stands.", [&of](Samples& out) {
-                    for (const Alarm& alarm : of.context->alarms->List())
+                    for (const Alarm& alarm : of.reads->cluster.alarms.List())
                       out.Add({AlarmName(alarm.type), IdText(alarm.member)}, 1);
                   });
 }
 
 void AddLeaseRows(MetricsRegistry& registry, const MetricSources& of) {
-  const auto counters = [&of]() -> LeaseCounters& { return of.context->leases->counters(); };
+  const auto counters = [&of]() -> LeaseCounters& { return of.member->leases().counters(); };
   registry.Counter("etcd_debugging_lease_granted_total", "Leases granted.",
                    [counters] { return counters().granted.load(); });
   registry.Counter("etcd_debugging_lease_revoked_total", "Leases revoked, expired ones included.",

@@ -12,8 +12,11 @@
 
 #include "rpc/call/service.h"
 #include "rpc/server/server.h"
-#include "server/call/service_context.h"
 #include "server/metrics/registry.h"
+
+namespace kvorum::watch {
+class Hub;
+}  // namespace kvorum::watch
 
 namespace kvorum::server {
 
@@ -21,7 +24,10 @@ class CallCounters;
 class ClientVersions;
 class Health;
 class Integrity;
+class LocalMember;
 class PeerTransport;
+class Quarantine;
+struct Reads;
 
 // A feature gate.
 struct Feature {
@@ -38,13 +44,16 @@ struct SpanCounts {
 };
 
 struct MetricSources {
-  ServiceContext* context = nullptr;
+  const Reads* reads = nullptr;
+  LocalMember* member = nullptr;
+  watch::Hub* watches = nullptr;
+  const Quarantine* quarantine = nullptr;
   std::vector<rpc::MethodInfo> methods;
   const CallCounters* calls = nullptr;
   const ClientVersions* versions = nullptr;
   const Health* health = nullptr;
   const PeerTransport* peers = nullptr;
-  std::function<const Integrity&()> integrity;
+  const Integrity* integrity = nullptr;
   std::function<rpc::Stats()> client_port;
   const std::atomic<unsigned>* database_readers = nullptr;
   std::function<SpanCounts()> spans;

@@ -1,4 +1,5 @@
 #include "mvcc/store/store.h"
+#include "server/call/reads.h"
 #include "server/metrics/sources.h"
 #include "server/replica/drive/log_writer.h"
 #include "server/replica/member/local_member.h"
@@ -15,7 +16,7 @@ constexpr const char* kNoSendLoop = "the I/O loop writes responses as they are m
 constexpr const char* kNoProxy = "kvorum is not a grpc-proxy";
 
 void AddCountRows(MetricsRegistry& registry, const MetricSources& of) {
-  const auto store = [&of]() -> const mvcc::Store& { return *of.context->store; };
+  const auto store = [&of]() -> const mvcc::Store& { return of.reads->store; };
   registry.Counter("etcd_mvcc_range_total", "Ranges, those of txns included.",
                    [store] { return store().counters().ranges; });
   registry.Counter("etcd_mvcc_put_total", "Puts.", [store] { return store().counters().puts; });
@@ -44,7 +45,7 @@ void AddCountRows(MetricsRegistry& registry, const MetricSources& of) {
 }
 
 void AddCompactionRows(MetricsRegistry& registry, const MetricSources& of) {
-  const auto store = [&of]() -> const mvcc::StoreCounters& { return of.context->store->metrics(); };
+  const auto store = [&of]() -> const mvcc::StoreCounters& { return of.reads->store.metrics(); };
   registry.Counter("etcd_debugging_mvcc_db_compaction_keys_total", "Records that were compacted.",
                    [store] { return store().Read().compacted_records; });
   registry.Gauge("etcd_debugging_mvcc_db_compaction_last",
@@ -64,7 +65,7 @@ void AddCompactionRows(MetricsRegistry& registry, const MetricSources& of) {
 void AddWatchRows(MetricsRegistry& registry, const MetricSources& of) {
   using watch::WatchCounters;
   const auto read = [&of](WatchCounters::What what) {
-    return [&of, what] { return of.context->watches->counters().Read(what); };
+    return [&of, what] { return of.watches->counters().Read(what); };
   };
   registry.Gauge("etcd_debugging_mvcc_watch_stream_total", "Streams of watchers.",
                  read(WatchCounters::kStreams));
@@ -87,8 +88,8 @@ void AddWatchRows(MetricsRegistry& registry, const MetricSources& of) {
 }
 
 void AddDiskRows(MetricsRegistry& registry, const MetricSources& of) {
-  const auto log = [&of]() -> const LogWriter& { return of.context->local_member->log(); };
-  const auto store = [&of]() -> const mvcc::StoreCounters& { return of.context->store->metrics(); };
+  const auto log = [&of]() -> const LogWriter& { return of.member->log(); };
+  const auto store = [&of]() -> const mvcc::StoreCounters& { return of.reads->store.metrics(); };
   registry.Histogram("etcd_disk_wal_fsync_duration_seconds", "Time of a sync of the log.",
                      [log]() -> const Histogram& { return log().times().sync; });
   registry.Histogram("etcd_disk_wal_write_duration_seconds", "Time of a write to the log.",

@@ -2,7 +2,7 @@
 // included. The same rules apply when a request enters, when a read is served and when an entry is
 // applied.
 //
-// Errors: those of auth::AuthState. Ok while auth is disabled.
+// Errors: those of auth::AuthState. Ok while auth is disabled. Used by one thread at a time.
 #pragma once
 
 #include <cstddef>

@@ -25,7 +25,7 @@ class Membership {
   bool is_learner() const { return is_learner_.load(std::memory_order_relaxed); }
 
   // False once the cluster's version tells that no member is an etcd before 3.7, which needs
-  // entries of another form (messages/older_entry.h). Cheap, too.
+  // entries of another form (api/entries/older_entry.h). Cheap, too.
   bool may_have_older_etcd() const { return may_have_older_etcd_.load(std::memory_order_relaxed); }
 
   // Each replaces the view; the caller writes the buckets.

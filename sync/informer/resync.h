@@ -8,6 +8,8 @@
 // | after the start, below P     | P, with a warning                                 |
 // | 0, or P is 0                 | never                                             |
 // | not a multiple of P          | the next multiple of it                           |
+//
+// Used by one thread at a time.
 #pragma once
 
 #include <cstdint>

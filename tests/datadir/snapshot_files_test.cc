@@ -10,6 +10,7 @@
 #include "base/crc32c.h"
 #include "base/log/logging.h"
 #include "proto/snap.pb.h"
+#include "tests/damage.h"
 #include "tests/disk/sim_file_system.h"
 
 namespace kvorum::datadir {
@@ -85,7 +86,7 @@ TEST_F(SnapshotFilesTest, EachFlippedBitAndEachLengthCutIsFound) {
   Save(3, 10);
   const std::string path = "/snap/0000000000000003-000000000000000a.snap";
   const std::string content = *ReadWholeFile(fs_, path, 1000);
-  const auto check = [&](const std::string& damaged) {
+  const auto check = [&](std::string_view damaged, auto...) {
     ASSERT_TRUE(WriteFileAtomically(fs_, path, damaged).has_value());
     const auto found = LoadNewestSnapshotFile(fs_, kDir, [](const auto&) { return true; });
     ASSERT_TRUE(found.has_value());
@@ -93,16 +94,8 @@ TEST_F(SnapshotFilesTest, EachFlippedBitAndEachLengthCutIsFound) {
       EXPECT_EQ(**found, At(3, 10)) << "damage that was not found";
     }
   };
-  for (std::size_t size = 0; size < content.size(); ++size) {
-    SCOPED_TRACE("cut to " + std::to_string(size));
-    check(content.substr(0, size));
-  }
-  for (std::size_t bit = 0; bit < content.size() * 8; ++bit) {
-    SCOPED_TRACE("bit " + std::to_string(bit));
-    std::string damaged = content;
-    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
-    check(damaged);
-  }
+  ForEachCut(content, check);
+  ForEachFlip(content, check);
 }
 
 TEST_F(SnapshotFilesTest, AnErrorOfTheDiskIsNoDamage) {

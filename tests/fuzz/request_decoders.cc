@@ -116,7 +116,7 @@ class Target {
     served_->lanes().RunFor(std::chrono::milliseconds(1));
     stream->context().Cancel({Code::kCanceled, "context canceled"});
     served_->lanes().RunFor(std::chrono::milliseconds(1));
-    served_->context().watches->shard(0).CheckInvariants();
+    served_->watches().shard(0).CheckInvariants();
     Require(stream.use_count() == 1);
   }
 

@@ -134,8 +134,7 @@ TEST_F(GatewayTest, AClientThatLeavesWaitsForNoLock) {
 }
 
 TEST_F(GatewayTest, AnAnswerWithoutMemoryIsRefused) {
-  AnswerMemory memory(100 * 1024);
-  served_.context().answers = &memory;
+  AnswerMemory& memory = served_.LimitAnswers(100 * 1024);
   const std::string value(1'200, 'A');
   for (int i = 0; i < 100; ++i) {
     const std::string key =

@@ -103,7 +103,12 @@ class GatewayTest : public testing::Test {
 
   void SetUp() override {
     ASSERT_TRUE(served_.Start().has_value());
-    gateway_.AddRoutes(mux_);
+    gateway_.emplace(
+        GatewayParts{.reads = &served_.parts().reads,
+                     .router = [this]() -> const rpc::Router& { return served_.router(); },
+                     .max_message_bytes = kMaxMessageBytes,
+                     .certificates_name_users = true});
+    gateway_->AddRoutes(mux_);
   }
 
   rpc::HttpRequest Post(std::string path, std::string body) const {
@@ -150,10 +155,7 @@ class GatewayTest : public testing::Test {
   }
 
   ServedMember served_;
-  Gateway gateway_{{.context = &served_.context(),
-                    .router = [this]() -> const rpc::Router& { return served_.router(); },
-                    .max_message_bytes = kMaxMessageBytes,
-                    .certificates_name_users = true}};
+  std::optional<Gateway> gateway_;
   rpc::HttpMux mux_;
 };
 

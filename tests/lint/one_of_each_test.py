@@ -47,7 +47,7 @@ NEW = {
             ("methods.Add(api::kHash,",
              "methods.Add(api::kUptime, [this](const std::shared_ptr<rpc::CallContext>&, Received<EmptyMessage>,\n"
              "                               Reply<Uptime> reply) {\n"
-             "    reply.Send(context_.Header(context_.store->revision()), {.seconds = 1});\n  });\n  ")],
+             "    reply.Send(reads_.cluster.Header(reads_.store.revision()), {.seconds = 1});\n  });\n  ")],
     },
     "a kind of log entry": {
         "api/entries/request_kind.h": [
@@ -79,7 +79,7 @@ NEW = {
         "server/metrics/own_metrics.cc": [
             ("registry.Gauge(\"kvorum_answer_memory_limit_bytes\"",
              "registry.Gauge(\"kvorum_answer_memory_free_bytes\", \"What is left of that.\",\n"
-             "                 [&of] { return of.context->answers->free_bytes(); });\n  ")],
+             "                 [&of] { return of.reads->answers.free_bytes(); });\n  ")],
     },
 }
 # The sources that read the tables, compiled with those that change.

@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "mvcc/index/index_file_reader.h"
 #include "mvcc/index/index_file_writer.h"
+#include "tests/damage.h"
 #include "tests/disk/sim_file_system.h"
 #include "tests/mvcc/key_index_model.h"
 #include "tests/mvcc/store_requests.h"
@@ -232,10 +233,10 @@ TEST_F(IndexFileTest, EachOtherLengthIsNoticed) {
   MakeAllForms();
   ASSERT_TRUE(Write().has_value());
   const std::string bytes = Bytes();
-  for (std::size_t size = 0; size < bytes.size(); ++size) {
-    SetBytes(bytes.substr(0, size));
-    ASSERT_FALSE(Read().has_value()) << "the first " << size << " bytes";
-  }
+  ForEachCut(bytes, [&](std::string_view cut) {
+    SetBytes(std::string(cut));
+    ASSERT_FALSE(Read().has_value());
+  });
   SetBytes(bytes + "x");
   EXPECT_THAT(ErrorOf(Read()), HasSubstr("truncated, or longer"));
 }

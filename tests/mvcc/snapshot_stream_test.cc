@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "mvcc/records/key_value.h"
 #include "mvcc/records/snapshot_format.h"
+#include "tests/damage.h"
 #include "tests/disk/memory_backend.h"
 #include "tests/eventually.h"
 #include "tests/mvcc/backend_worlds.h"
@@ -199,23 +200,12 @@ void ExpectRefused(std::string_view stream) {
 
 TEST(SnapshotStream, EveryTruncationIsRefused) {
   const std::string stream = SmallStream();
-  for (std::size_t size = 0; size < stream.size(); ++size) {
-    SCOPED_TRACE(size);
-    ExpectRefused(std::string_view(stream).substr(0, size));
-  }
+  ForEachCut(stream, [](std::string_view cut) { ExpectRefused(cut); });
   ExpectRefused(stream + '\0');
 }
 
 TEST(SnapshotStream, EveryFlippedBitIsRefused) {
-  const std::string stream = SmallStream();
-  for (std::size_t at = 0; at < stream.size(); ++at) {
-    for (int bit = 0; bit < 8; ++bit) {
-      SCOPED_TRACE(testing::Message() << "byte " << at << ", bit " << bit);
-      std::string damaged = stream;
-      damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
-      ExpectRefused(damaged);
-    }
-  }
+  ForEachFlip(SmallStream(), [](std::string_view damaged, std::size_t) { ExpectRefused(damaged); });
 }
 
 TEST(SnapshotStream, ALostARepeatedAndAMovedChunkAreRefused) {

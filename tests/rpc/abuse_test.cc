@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/damage.h"
 #include "tests/rpc/http2_client.h"
 #include "tests/rpc/test_server.h"
 
@@ -517,7 +518,7 @@ class MalformedBytesTest : public testing::Test {
            Frame(FrameType::kWindowUpdate, 0, 0, BigEndian32(1000)) +
            Frame(FrameType::kRstStream, 0, 1, BigEndian32(kCancel));
   }
-  void Try(const std::string& bytes) {
+  void Try(std::string_view bytes) {
     RawSocket socket(server_.port());
     socket.Send(bytes);
     socket.CloseWriting();
@@ -528,19 +529,15 @@ class MalformedBytesTest : public testing::Test {
 
 TEST_F(MalformedBytesTest, EachLengthCut) {
   const std::string exchange = Exchange();
-  for (std::size_t i = 0; i <= exchange.size(); ++i) Try(exchange.substr(0, i));
+  Try(exchange);
+  ForEachCut(exchange, [&](std::string_view cut) { Try(cut); });
   ExpectServes(server_);
 }
 
 TEST_F(MalformedBytesTest, EachByteChanged) {
   const std::string exchange = Exchange();
-  for (std::size_t i = 0; i < exchange.size(); ++i) {
-    for (const int mask : {0x01, 0x80, 0xff}) {
-      std::string changed = exchange;
-      changed[i] = static_cast<char>(changed[i] ^ mask);
-      Try(changed);
-    }
-  }
+  ForEachFlip(
+      exchange, [&](std::string_view changed, std::size_t) { Try(changed); }, kOuterAndAllBits);
   ExpectServes(server_);
 }
 
@@ -548,14 +545,9 @@ TEST_F(MalformedBytesTest, EachHttp1ByteChangedAndCut) {
   const std::string exchange =
       "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
       "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
-  for (std::size_t i = 0; i < exchange.size(); ++i) {
-    Try(exchange.substr(0, i));
-    for (const int mask : {0x01, 0x80, 0xff}) {
-      std::string changed = exchange;
-      changed[i] = static_cast<char>(changed[i] ^ mask);
-      Try(changed);
-    }
-  }
+  ForEachCut(exchange, [&](std::string_view cut) { Try(cut); });
+  ForEachFlip(
+      exchange, [&](std::string_view changed, std::size_t) { Try(changed); }, kOuterAndAllBits);
   ExpectServes(server_);
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "mvcc/store/store.h"
+#include "server/call/method_registrar.h"
 #include "tests/mapped_bytes.h"
 
 namespace kvorum::server {
@@ -15,10 +16,9 @@ constexpr const char* kNoAnswer = "no answer";
 }  // namespace
 
 LoneMember::LoneMember(std::uint64_t map_bytes) : first_map_bytes_(map_bytes), member_(map_bytes) {
-  context_.Use(member_.member());
-  context_.executors.hasher = &hasher_;
-  context_.executors.digester = &digester_;
-  maintenance_.Register(router_);
+  parts_.executors.digester = &digester_;
+  MethodRegistrar methods(router_, guard_);
+  maintenance_.Register(methods);
 }
 
 LoneMember::~LoneMember() {

@@ -46,8 +46,7 @@ TEST_F(ClusterServiceTest, ALearnerIsNotUpdatedBesideAMemberThatWouldTakeItForAV
       services.Call<AddResponse>(kAdd, AddBody({"http://10.0.0.9:2380"}, /*is_learner=*/true));
   ASSERT_TRUE(added.has_value()) << added.error().message;
   const raft::MemberId learner{added->member().id()};
-  MemberPatches patches;
-  services.context().patches = &patches;
+  MemberPatches& patches = services.parts().patches;
   const auto update = [&](raft::MemberId id, const char* url) {
     return StatusOf(services.Call<MemberUpdateResponse>(kUpdate, IdBody(id, {url})));
   };

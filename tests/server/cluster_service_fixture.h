@@ -79,7 +79,7 @@ class ClusterServiceTest : public testing::Test {
   }
   // Without the checks of connections: in this network followers do not hear of each other.
   MemberServices& TrustingServices(std::size_t i) {
-    ServicesOf(i).context().limits.strict_reconfig_check = false;
+    ServicesOf(i).parts().limits.strict_reconfig_check = false;
     return ServicesOf(i);
   }
   std::size_t Leader() { return cluster_->WaitForLeader().value(); }

@@ -174,7 +174,7 @@ TEST_F(ClusterServiceTest, AClusterThatIsNotWholeTakesNoNewMember) {
   EXPECT_EQ(StatusOf(ServicesOf(leader).Call<AddResponse>(
                 kAdd, AddBody({"http://10.0.0.4:2380"}, /*is_learner=*/true))),
             kErrUnhealthy.ToError());
-  ServicesOf(leader).context().limits.strict_reconfig_check = false;
+  ServicesOf(leader).parts().limits.strict_reconfig_check = false;
   EXPECT_EQ(
       ErrorText(ServicesOf(leader).Call<AddResponse>(kAdd, AddBody({"http://10.0.0.4:2380"}))),
       "ok");
@@ -200,7 +200,7 @@ TEST_F(ClusterServiceTest, TheOnlyMemberStays) {
   Begin(1);
   EXPECT_EQ(StatusOf(ServicesOf(0).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(0)))),
             kErrNotEnoughStarted.ToError());
-  ServicesOf(0).context().limits.strict_reconfig_check = false;
+  ServicesOf(0).parts().limits.strict_reconfig_check = false;
   EXPECT_EQ(StatusOf(ServicesOf(0).Call<MemberRemoveResponse>(kRemove, IdBody(cluster_->id(0)))),
             kErrNotEnoughStarted.ToError());
   EXPECT_EQ(ErrorText(ServicesOf(0).Call<MemberListResponse>(kList, NumberBody(1))), "ok");

@@ -34,7 +34,7 @@ class ContenderTest : public QueueTest {
 
   Candidates Begin(lease::LeaseId lease, Contender::Kind kind = Contender::Kind::kLock) {
     auto candidate = std::make_shared<Candidate>();
-    Contender::Begin(client_, waiting_, candidate->call,
+    Contender::Begin(served_.local_client(), waiting_, candidate->call,
                      {.kind = kind, .name = "name", .lease = lease, .value = "v"},
                      [candidate](Result<Contender::Success> told) {
                        EXPECT_FALSE(candidate->told.has_value()) << "told twice";
@@ -44,8 +44,6 @@ class ContenderTest : public QueueTest {
     return candidate;
   }
 
-  KvService kv_{served_.context()};
-  LocalClient client_{served_.context(), kv_, served_.lease()};
   WaitingCalls waiting_{{.calls = 3, .bytes = std::size_t{1} << 20}};
 };
 
@@ -64,7 +62,7 @@ TEST_F(ContenderTest, WithoutALeaseOneIsGrantedForAMinute) {
   ASSERT_TRUE(first->has_won());
   const lease::LeaseId lease = (*first->told)->lease;
   ASSERT_NE(lease, lease::kNoLease);
-  const auto times = served_.context().leases->TimeToLive(lease, false);
+  const auto times = served_.member().local_member().leases().TimeToLive(lease, false);
   ASSERT_TRUE(times.has_value() && times->has_value());
   EXPECT_EQ((*times)->granted_s, kSessionTtlSeconds);
 }

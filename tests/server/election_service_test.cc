@@ -277,7 +277,7 @@ TEST_F(ElectionServiceTest, AnObserverThatNeedsALeaderIsCut) {
   served_.router().Find("/v3electionpb.Election/Observe")->stream(observer);
   Settle();
   EXPECT_EQ(Watchers(), 1U);
-  leader_streams_->Start();
+  served_.leader_streams().Start();
   ASSERT_TRUE(served_.RunUntilFinished(*observer));
   EXPECT_EQ(observer->status(), kErrNoLeader.ToError());
   EXPECT_EQ(Watchers(), 0U);

@@ -25,7 +25,15 @@ namespace {
 
 class HttpHandlersTest : public testing::Test {
  protected:
-  void Start() { ASSERT_TRUE(served_.Start().has_value()); }
+  void Start() {
+    ASSERT_TRUE(served_.Start().has_value());
+    Serve();
+  }
+  void Serve() {
+    health_.emplace(served_.parts().reads, served_.quarantine(), served_.leader_streams());
+    client_ = rpc::HttpMux::ToHandler(ClientRoutes(served_.parts().cluster.membership, *health_));
+    peer_ = MakePeerHttpHandler(served_.peer_parts(turns_));
+  }
   rpc::HttpResponse Ask(const rpc::HttpHandler& handler, const std::string& target,
                         const std::string& method = "GET", const std::string& body = "",
                         std::vector<rpc::HttpHeader> headers = {}) {
@@ -58,11 +66,10 @@ class HttpHandlersTest : public testing::Test {
   }
 
   ServedMember served_;
-  Health health_{served_.context()};
   DefragmentTurns turns_;
-  rpc::HttpHandler client_ = rpc::HttpMux::ToHandler(ClientRoutes(served_.context(), health_));
-  rpc::HttpHandler peer_ =
-      MakePeerHttpHandler(served_.context(), served_.cluster(), served_.lease().access(), turns_);
+  std::optional<Health> health_;
+  rpc::HttpHandler client_;
+  rpc::HttpHandler peer_;
 };
 
 const std::string kHealthy = R"(200 {"health":"true","reason":""})";
@@ -96,6 +103,7 @@ TEST_F(HttpHandlersTest, AnAlarmIsTheReason) {
 
 TEST_F(HttpHandlersTest, WithoutALeaderItIsSickUnlessOnlyTheLocalStoreIsAsked) {
   ASSERT_TRUE(served_.Open().has_value());
+  Serve();
   EXPECT_EQ(Get("/health?serializable=true"), kHealthy);
   EXPECT_EQ(Get("/health"), Sick("RAFT NO LEADER"));
   const rpc::HttpResponse response = Ask(client_, "/health");
@@ -159,7 +167,7 @@ TEST_F(HttpHandlersTest, AFailedCheckIsTold) {
   EXPECT_EQ(Get("/readyz?exclude=data_corruption&exclude=nothing&verbose"),
             "200 [+]serializable_read ok\n[+]linearizable_read ok\n[+]non_learner ok\nok\n");
   EXPECT_EQ(Get("/livez"), "200 ok\n");
-  const auto& corruption = health_.checks()[1];
+  const auto& corruption = health_->checks()[1];
   EXPECT_EQ(corruption.name, "data_corruption");
   EXPECT_EQ(corruption.passed.value(), 1u);
   EXPECT_EQ(corruption.failed.value(), 2u);
@@ -177,12 +185,13 @@ TEST_F(HttpHandlersTest, AMemberWhoseReadsFailIsLiveButNotReady) {
 
 TEST_F(HttpHandlersTest, HealthIsCounted) {
   ASSERT_TRUE(served_.Open().has_value());
+  Serve();
   Get("/health?serializable=true");
   Get("/health");
   Get("/health");
-  EXPECT_EQ(health_.successes(), 1u);
-  EXPECT_EQ(health_.failures(), 2u);
-  EXPECT_FALSE(health_.checks()[0].is_known);
+  EXPECT_EQ(health_->successes(), 1u);
+  EXPECT_EQ(health_->failures(), 2u);
+  EXPECT_FALSE(health_->checks()[0].is_known);
 }
 
 TEST_F(HttpHandlersTest, OnlyGetIsAllowed) {
@@ -228,8 +237,8 @@ TEST_F(HttpHandlersTest, ThePeerPortHashesTheKeys) {
 // Two clusters may share a host, or a member may have been added to another one.
 TEST_F(HttpHandlersTest, AMemberOfAnotherClusterIsNotReseeded) {
   Start();
-  const std::string path = "/kvorum/reseed/" + IdText(served_.context().member_id);
-  const std::string own = IdText(served_.context().cluster_id);
+  const std::string path = "/kvorum/reseed/" + IdText(served_.parts().cluster.member_id);
+  const std::string own = IdText(served_.parts().cluster.cluster_id);
   EXPECT_EQ(StatusAndBody(Ask(peer_, path, "POST")), "412 cluster ID mismatch\n");
   EXPECT_EQ(StatusAndBody(Ask(peer_, path, "POST", "", {{"x-etcd-cluster-id", "12"}})),
             "412 cluster ID mismatch\n");

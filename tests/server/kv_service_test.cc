@@ -65,7 +65,7 @@ TEST_F(KvServiceTest, EveryAnswerHasTheFourFieldsOfTheHeader) {
   EXPECT_EQ(put.header().cluster_id(), 0xcdf818194e3a8c32);
   EXPECT_EQ(put.header().member_id(), 0x8e9e05c52164694d);
   EXPECT_EQ(put.header().revision(), 2);
-  EXPECT_EQ(put.header().raft_term(), served_.context().replica->term());
+  EXPECT_EQ(put.header().raft_term(), served_.parts().cluster.replica.term());
   const auto range = Ok<etcdserverpb::RangeResponse>(kRangePath, RangeBody({.key = "k"}));
   EXPECT_EQ(range.header().ShortDebugString(), put.header().ShortDebugString());
   EXPECT_EQ(range.count(), 1);
@@ -113,7 +113,7 @@ TEST_F(KvServiceTest, AKeyDeletedAndPutByOneTransactionOutlivesACompactionAtItsR
 TEST_F(KvServiceTest, ReadsMakeNoEntryOfTheLog) {
   Start();
   Put("k");
-  const raft::Index before = served_.context().replica->commit_index();
+  const raft::Index before = served_.parts().cluster.replica.commit_index();
   const std::string read = TxnBody({OpBody(1, RangeBody({.key = "k"}))});
   const auto txn = Ok<etcdserverpb::TxnResponse>(kTxnPath, read);
   EXPECT_EQ(txn.responses(0).response_range().kvs(0).value(), "v");
@@ -122,9 +122,9 @@ TEST_F(KvServiceTest, ReadsMakeNoEntryOfTheLog) {
             "ok");
   EXPECT_EQ(Outcome(kTxnPath, ""), "ok");
   EXPECT_EQ(Outcome(kRangePath, RangeBody({.key = "k"})), "ok");
-  EXPECT_EQ(served_.context().replica->commit_index(), before);
+  EXPECT_EQ(served_.parts().cluster.replica.commit_index(), before);
   EXPECT_EQ(Outcome(kTxnPath, TxnBody({OpBody(4, read)})), "ok");
-  EXPECT_GT(served_.context().replica->commit_index(), before) << "a nested txn is a write";
+  EXPECT_GT(served_.parts().cluster.replica.commit_index(), before) << "a nested txn is a write";
 }
 
 TEST_F(KvServiceTest, ARangeOfManyRowsLeavesTheLoop) {
@@ -155,7 +155,7 @@ TEST_F(KvServiceTest, ARangeOfManyKeysThatAreDeadTodayLeavesTheLoop) {
     }
     ASSERT_EQ(Outcome(kTxnPath, txn), "ok");
   }
-  const std::int64_t all = served_.context().store->revision();
+  const std::int64_t all = served_.store().revision();
   ASSERT_EQ(Outcome(kDeleteRangePath, DeleteBody({"\0", 1}, {"\0", 1})), "ok");
   RangeFields old{.key = {"\0", 1}, .range_end = {"\0", 1}, .revision = all, .serializable = true};
   old.count_only = true;
@@ -177,7 +177,7 @@ TEST_F(KvServiceTest, ARangeOfManyKeysThatAreDeadTodayLeavesTheLoop) {
 TEST_F(KvServiceTest, WhatARequestAloneGetsWrongIsRefusedWithoutAnEntry) {
   Start();
   Put("k");
-  const raft::Index before = served_.context().replica->commit_index();
+  const raft::Index before = served_.parts().cluster.replica.commit_index();
   std::string ignore_value = PutBody("k", "v");
   wire::AppendBool(ignore_value, 5, true);
   std::string ignore_lease = PutBody("k", "v");
@@ -210,7 +210,7 @@ TEST_F(KvServiceTest, WhatARequestAloneGetsWrongIsRefusedWithoutAnEntry) {
   for (const std::string_view path :
        {kRangePath, kPutPath, kDeleteRangePath, kTxnPath, kCompactPath})
     EXPECT_EQ(ErrorOf(path, "\x0a"), MalformedRequest().error()) << path;
-  EXPECT_EQ(served_.context().replica->commit_index(), before);
+  EXPECT_EQ(served_.parts().cluster.replica.commit_index(), before);
   EXPECT_EQ(served_.store().revision(), 2);
 }
 
@@ -218,8 +218,8 @@ TEST_F(KvServiceTest, TheLargestRequestIsOfTheWholeEntry) {
   Start();
   const std::string body = PutBody("k", std::string(1'000, 'v'));
   const std::size_t entry =
-      EncodeInternalRequest(served_.context().ids->Next(), RequestKind::kPut, body).size();
-  served_.context().limits.max_request_bytes = entry;
+      EncodeInternalRequest(served_.parts().proposer.ids().Next(), RequestKind::kPut, body).size();
+  served_.limits().max_request_bytes = entry;
   EXPECT_EQ(Outcome(kPutPath, body), "ok");
   EXPECT_EQ(ErrorOf(kPutPath, PutBody("k", std::string(1'001, 'v'))),
             kErrRequestTooLarge.ToError());
@@ -231,14 +231,14 @@ TEST_F(KvServiceTest, TheLargestRequestIsOfTheWholeEntry) {
 
 TEST_F(KvServiceTest, TheTxnLimitIsTheConfiguredOne) {
   Start();
-  served_.context().limits.max_txn_ops = 2;
+  served_.limits().max_txn_ops = 2;
   EXPECT_EQ(Outcome(kTxnPath, PutTxnBody({"a", "b"}, "v")), "ok");
   EXPECT_EQ(ErrorOf(kTxnPath, PutTxnBody({"a", "b", "c"}, "v")), kErrTooManyOps);
 }
 
 TEST_F(KvServiceTest, WritesWaitForTheApplyLoopAtAGapOfFiveThousand) {
   Start();
-  const Replica& replica = *served_.context().replica;
+  const Replica& replica = served_.parts().cluster.replica;
   Lanes& lanes = served_.lanes();
   lanes.Hold(lanes.apply(), true);
   const raft::Index applied = replica.applied_index();
@@ -264,7 +264,7 @@ TEST_F(KvServiceTest, WritesWaitForTheApplyLoopAtAGapOfFiveThousand) {
     EXPECT_EQ(ErrorOf(path, body), kErrTooManyRequests.ToError()) << path;
   EXPECT_EQ(ErrorOf(kLeaseRevokePath, revocation), kErrTooManyRequests.ToError());
   // With the feature gate PriorityRequest revocations pass up to twice the gap.
-  served_.context().limits.revokes_have_priority = true;
+  served_.limits().revokes_have_priority = true;
   EXPECT_EQ(ErrorOf(kPutPath, PutBody("k", "v")), kErrTooManyRequests.ToError());
   commit_up_to(applied + 10'000);
   const auto revoked = served_.Send(kLeaseRevokePath, revocation);
@@ -307,7 +307,7 @@ TEST_F(KvServiceTest, AWritePastTheQuotaRaisesTheAlarmAndIsRefused) {
   Put("k");
   EXPECT_EQ(ErrorOf(kPutPath, PutBody("k", std::string(60'000, 'v'))), kErrNoSpace.ToError());
   EXPECT_EQ(served_.store().revision(), 2);
-  EXPECT_THAT(served_.context().alarms->List(),
+  EXPECT_THAT(served_.parts().cluster.alarms.List(),
               testing::ElementsAre(Alarm{.member = raft::MemberId{0x8e9e05c52164694d},
                                          .type = AlarmType::kNoSpace}));
   EXPECT_EQ(Outcome(kPutPath, PutBody("k", "v")), kErrNoSpace.message) << "while the alarm stands";
@@ -318,7 +318,7 @@ TEST_F(KvServiceTest, AWritePastTheQuotaRaisesTheAlarmAndIsRefused) {
   EXPECT_EQ(Outcome(kDeleteRangePath, DeleteBody("k")), "ok");
   EXPECT_EQ(Outcome(kRangePath, RangeBody({.key = "k"})), "ok");
   EXPECT_EQ(Outcome(kCompactPath, CompactBody(2)), "ok");
-  EXPECT_EQ(Outcome(kAlarmPath, DisarmBody(served_.context().member_id)), "ok");
+  EXPECT_EQ(Outcome(kAlarmPath, DisarmBody(served_.parts().cluster.member_id)), "ok");
   EXPECT_EQ(Outcome(kPutPath, PutBody("k", "v")), "ok");
 }
 
@@ -328,7 +328,7 @@ TEST_F(KvServiceTest, ATxnCostsItsLargerBranch) {
   const std::string large = OpBody(2, PutBody("k", std::string(60'000, 'v')));
   EXPECT_EQ(Outcome(kTxnPath, TxnBody({OpBody(1, RangeBody({.key = "k"}))}, {large})),
             kErrNoSpace.message);
-  EXPECT_EQ(Outcome(kAlarmPath, DisarmBody(served_.context().member_id)), "ok");
+  EXPECT_EQ(Outcome(kAlarmPath, DisarmBody(served_.parts().cluster.member_id)), "ok");
   EXPECT_EQ(Outcome(kTxnPath, TxnBody({OpBody(4, TxnBody({large}))})), kErrNoSpace.message)
       << "nested too";
 }

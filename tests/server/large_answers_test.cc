@@ -51,7 +51,7 @@ class LargeAnswersTest : public testing::Test {
       Put("k" + std::to_string(100 + i), std::string(kValueBytes + i, 'v'));
     limits() = {.max_bytes = 1 << 20, .loop_bytes = 4000, .keep_bytes = 5000, .piece_bytes = 7000};
   }
-  AnswerLimits& limits() { return served_.context().limits.answers; }
+  AnswerLimits& limits() { return served_.limits().answers; }
   void Put(std::string_view key, std::string_view value) {
     ASSERT_TRUE(served_.Call(kPutPath, PutBody(key, value)).has_value());
   }
@@ -222,7 +222,7 @@ TEST_F(LargeAnswersTest, APageDoesNotWaitBehindLargeReads) {
   limits() = {};
   for (int i = 0; i < 100; ++i) Put("page" + std::to_string(i), "v");
   Scheduler::Lane pages(served_.lanes().scheduler());
-  served_.context().executors.pages = {&pages};
+  served_.executors().pages = {&pages};
   served_.lanes().Hold(served_.lanes().readers(), true);
   const auto large = served_.Send(
       kRangePath,
@@ -237,16 +237,15 @@ TEST_F(LargeAnswersTest, APageDoesNotWaitBehindLargeReads) {
   EXPECT_EQ(large->times, 0);
   served_.lanes().Hold(served_.lanes().readers(), false);
   EXPECT_TRUE(served_.Await(*large).has_value());
-  served_.context().executors.pages.clear();
+  served_.executors().pages.clear();
 }
 
 class FullMemoryTest : public LargeAnswersTest {
  protected:
   static constexpr std::size_t kLimitBytes = 50'000;
-  FullMemoryTest() { served_.context().answers = &memory_; }
   ~FullMemoryTest() override { EXPECT_EQ(memory_.used_bytes(), 0); }
 
-  AnswerMemory memory_{kLimitBytes};
+  AnswerMemory& memory_ = served_.LimitAnswers(kLimitBytes);
 };
 
 TEST_F(FullMemoryTest, APieceWaitsForRoom) {
@@ -282,8 +281,7 @@ TEST_F(FullMemoryTest, WhatMustBeSortedFitsOrIsRefused) {
       RangeBody({.key = kAllKeys, .range_end = kAllKeys, .sort_order = 1, .sort_target = 3});
   const auto refused = Ask(kRangePath, sorted);
   EXPECT_EQ(*refused->outcome, kErrAnswersFull);
-  AnswerMemory roomy(1 << 20);
-  served_.context().answers = &roomy;
+  AnswerMemory& roomy = served_.LimitAnswers(1 << 20);
   {
     const auto answer = Ask(kRangePath, sorted);
     EXPECT_EQ(answer->outcome->code, Code::kOk);
@@ -291,16 +289,13 @@ TEST_F(FullMemoryTest, WhatMustBeSortedFitsOrIsRefused) {
     EXPECT_EQ(answer->bytes, Whole(kRangePath, sorted));
   }
   EXPECT_EQ(roomy.used_bytes(), 0);
-  served_.context().answers = &memory_;
 }
 
 TEST_F(FullMemoryTest, SmallReadsAreServedWhateverOthersHold) {
-  AnswerMemory full(0);
-  served_.context().answers = &full;
+  served_.LimitAnswers(0);
   const auto one = served_.Send(kRangePath, RangeBody({.key = "k100", .serializable = true}));
   EXPECT_EQ(one->times, 1);
   EXPECT_EQ(served_.Await(*one), Whole(kRangePath, RangeBody({.key = "k100"})));
-  served_.context().answers = &memory_;
 }
 
 }  // namespace

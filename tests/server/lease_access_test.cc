@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/api_errors.h"
-#include "server/call/request_batcher.h"
 #include "server/peer/transport/peer_poster.h"
+#include "tests/server/member_parts.h"
 #include "tests/server/replica/small_cluster.h"
 
 namespace kvorum::server {
@@ -53,6 +53,7 @@ class LeaseAccessTest : public ::testing::Test {
  protected:
   // Three members, of which one grants a lease of 100 seconds; the test asks at `member_`.
   void SetUp() override {
+    poster_.plug = &posts_;
     ASSERT_TRUE(cluster_.StartAll().has_value());
     leader_ = cluster_.WaitForLeader().value();
     ASSERT_TRUE(cluster_
@@ -63,14 +64,14 @@ class LeaseAccessTest : public ::testing::Test {
   }
   void AskAt(std::size_t member) {
     member_ = member;
-    batcher_ = std::make_unique<RequestBatcher>(cluster_.replica(member), 0);
-    context_.Use(cluster_.member(member).local_member());
-    context_.batcher = batcher_.get();
-    context_.poster = &posts_;
-    context_.executors.timers = &cluster_.member(member).lanes().io();
-    context_.executors.readers = &cluster_.member(member).lanes().readers();
-    context_.limits.request_timeout = seconds(7);
-    access_ = std::make_unique<LeaseAccess>(context_);
+    LocalMember& local_member = cluster_.member(member).local_member();
+    parts_ = std::make_unique<MemberParts>(
+        local_member, cluster_.network().PortOf(cluster_.id(member)),
+        cluster_.member(member).lanes().io(), cluster_.member(member).lanes().readers());
+    access_ = std::make_unique<LeaseAccess>(
+        parts_->services.reads, LeaseAccess::Parts{.leases = local_member.leases(),
+                                                   .expiry = local_member.lease_expiry(),
+                                                   .poster = poster_});
   }
   void AskAtAFollower() { AskAt((leader_ + 1) % 3); }
 
@@ -112,8 +113,8 @@ class LeaseAccessTest : public ::testing::Test {
   Posts posts_;
   std::size_t leader_ = 0;
   std::size_t member_ = 0;
-  std::unique_ptr<RequestBatcher> batcher_;
-  ServiceContext context_;
+  PluggedPoster poster_;
+  std::unique_ptr<MemberParts> parts_;
   std::unique_ptr<LeaseAccess> access_;
 };
 
@@ -270,7 +271,7 @@ TEST_F(LeaseAccessTest, WithoutALeaderNobodyIsAskedAndThatIsSaid) {
 
 TEST_F(LeaseAccessTest, WithoutAWayToTheLeaderOnlyTheLeaderKnows) {
   AskAtAFollower();
-  context_.poster = nullptr;
+  poster_.plug = nullptr;
   EXPECT_EQ(ErrorOf(Renew()), kErrTimeout);
 }
 

@@ -107,8 +107,8 @@ TEST_F(LeaseServiceTest, AGrantAnswersWithIdTimeAndHeader) {
   EXPECT_EQ(granted->ttl(), 60);
   EXPECT_EQ(granted->error(), "");
   EXPECT_EQ(granted->header().revision(), 1);
-  EXPECT_EQ(granted->header().member_id(), served_.context().member_id);
-  EXPECT_EQ(granted->header().cluster_id(), served_.context().cluster_id);
+  EXPECT_EQ(granted->header().member_id(), served_.parts().cluster.member_id);
+  EXPECT_EQ(granted->header().cluster_id(), served_.parts().cluster.cluster_id);
   EXPECT_GT(granted->header().raft_term(), 0U);
 }
 
@@ -282,11 +282,11 @@ TEST_F(LeaseServiceTest, LeasesOutliveARestart) {
   Revoke(8);
   ServedMember again(served_.Stop(), 3);
   ASSERT_TRUE(again.Start().has_value());
-  EXPECT_TRUE(again.context().leases->LeaseExists(7));
-  EXPECT_FALSE(again.context().leases->LeaseExists(8));
-  EXPECT_THAT(again.context().leases->KeysOf(7), ElementsAre("a"));
+  EXPECT_TRUE(again.member().local_member().leases().LeaseExists(7));
+  EXPECT_FALSE(again.member().local_member().leases().LeaseExists(8));
+  EXPECT_THAT(again.member().local_member().leases().KeysOf(7), ElementsAre("a"));
   again.lanes().RunFor(seconds(33));
-  EXPECT_FALSE(again.context().leases->LeaseExists(7));
+  EXPECT_FALSE(again.member().local_member().leases().LeaseExists(7));
   etcdserverpb::RangeResponse response;
   response.ParseFromString(*again.Call(kRangePath, RangeBody({.key = "a"})));
   EXPECT_EQ(response.count(), 0);
@@ -294,24 +294,24 @@ TEST_F(LeaseServiceTest, LeasesOutliveARestart) {
 
 TEST_F(LeaseServiceTest, UnderACorruptAlarmNothingExpiresAndNothingIsTried) {
   Grant(7, 3);
-  served_.context().Propose(
+  served_.parts().proposer.Propose(
       nullptr, RequestKind::kAlarm,
       EncodeAlarmRequest(
           {.action = AlarmAction::kActivate, .alarm = {.member = 1, .type = AlarmType::kCorrupt}}),
       nullptr, seconds(7));
   served_.lanes().RunFor(seconds(4));
   EXPECT_EQ(ErrorOf(Revoke(7)), kErrCorrupt.ToError());
-  const raft::Index before = served_.context().replica->applied_index();
+  const raft::Index before = served_.parts().cluster.replica.applied_index();
   served_.lanes().RunFor(seconds(10));
-  EXPECT_EQ(served_.context().replica->applied_index(), before);
-  EXPECT_TRUE(served_.context().leases->LeaseExists(7));
+  EXPECT_EQ(served_.parts().cluster.replica.applied_index(), before);
+  EXPECT_TRUE(served_.member().local_member().leases().LeaseExists(7));
 }
 
 // etcd lets such a renewal, and its stream, wait until the alarm is gone.
 TEST_F(LeaseServiceTest, ARenewalDoesNotWaitForEverForARevocationThatCannotBe) {
   Grant(7, 3);
   Grant(8, 60);
-  served_.context().Propose(
+  served_.parts().proposer.Propose(
       nullptr, RequestKind::kAlarm,
       EncodeAlarmRequest(
           {.action = AlarmAction::kActivate, .alarm = {.member = 1, .type = AlarmType::kCorrupt}}),
@@ -334,7 +334,7 @@ TEST_F(LeaseServiceTest, ARenewalDoesNotWaitForEverForARevocationThatCannotBe) {
 // A renewal fails on another thread while the next request is about to be asked for.
 TEST_F(LeaseServiceTest, AStreamThatEndsBeforeItsNextReadIsOver) {
   Grant(7, 3);
-  served_.context().Propose(
+  served_.parts().proposer.Propose(
       nullptr, RequestKind::kAlarm,
       EncodeAlarmRequest(
           {.action = AlarmAction::kActivate, .alarm = {.member = 1, .type = AlarmType::kCorrupt}}),
@@ -358,7 +358,7 @@ TEST_F(LeaseServiceTest, AStreamThatEndsBeforeItsNextReadIsOver) {
 TEST_F(LeaseServiceTest, ARenewalThatWaitedIsAnsweredWhenTheAlarmIsGone) {
   Grant(7, 3);
   const auto alarm = [&](AlarmAction action) {
-    served_.context().Propose(
+    served_.parts().proposer.Propose(
         nullptr, RequestKind::kAlarm,
         EncodeAlarmRequest({.action = action, .alarm = {.member = 1, .type = AlarmType::kCorrupt}}),
         nullptr, seconds(7));
@@ -431,12 +431,12 @@ TEST_F(LeaseServiceTest, ManyExpireInOneMoment) {
     grants.push_back(served_.Send(kLeaseGrantPath, EncodeLeaseGrant({.ttl_s = 10, .id = id})));
   for (const auto& grant : grants) ASSERT_TRUE(served_.Await(*grant).has_value());
   served_.lanes().RunFor(seconds(9));
-  EXPECT_EQ(served_.context().leases->size(), 3000U);
+  EXPECT_EQ(served_.member().local_member().leases().size(), 3000U);
   served_.lanes().RunFor(seconds(1));
   EXPECT_TRUE(Put("a", 0).has_value());
   served_.lanes().RunFor(seconds(2));
-  EXPECT_EQ(served_.context().leases->size(), 0U);
-  EXPECT_EQ(served_.context().leases->counters().expired.load(), 3000U);
+  EXPECT_EQ(served_.member().local_member().leases().size(), 0U);
+  EXPECT_EQ(served_.member().local_member().leases().counters().expired.load(), 3000U);
 }
 
 }  // namespace

@@ -29,8 +29,8 @@ TEST_F(LockServiceTest, ALockIsAKeyOfTheLease) {
   ASSERT_TRUE(locked.has_value());
   EXPECT_EQ(locked->key(), "a/7");
   EXPECT_EQ(locked->header().revision(), 2);
-  EXPECT_EQ(locked->header().member_id(), served_.context().member_id);
-  EXPECT_EQ(locked->header().cluster_id(), served_.context().cluster_id);
+  EXPECT_EQ(locked->header().member_id(), served_.parts().cluster.member_id);
+  EXPECT_EQ(locked->header().cluster_id(), served_.parts().cluster.cluster_id);
   EXPECT_NE(locked->header().raft_term(), 0U);
   const auto kvs = Range("a/").kvs();
   ASSERT_EQ(kvs.size(), 1);
@@ -321,7 +321,7 @@ TEST_F(LockServiceTest, WhoNeedsALeaderIsToldWhenThereIsNone) {
   ASSERT_TRUE(Lock("a", 1));
   const Waiting& needs = WaitForLock("a", 2, /*require_leader=*/true);
   const Waiting& waits = WaitForLock("a", 3);
-  leader_streams_->Start();
+  served_.leader_streams().Start();
   EXPECT_EQ(ErrorOf(served_.Await(*needs.answer)), kErrNoLeader.ToError());
   Settle();
   EXPECT_FALSE(waits.is_answered());

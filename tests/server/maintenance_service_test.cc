@@ -136,7 +136,7 @@ TEST_F(MaintenanceTest, AlarmsStandAfterARestart) {
   Alarm(AlarmAction::kDeactivate, AlarmType::kNoSpace, 8);
   ServedMember again(served_.Stop());
   ASSERT_TRUE(again.Start().has_value());
-  EXPECT_THAT(again.context().alarms->List(),
+  EXPECT_THAT(again.parts().cluster.alarms.List(),
               testing::ElementsAre(server::Alarm{.member = 7, .type = AlarmType::kCorrupt}));
 }
 

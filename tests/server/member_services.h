@@ -14,12 +14,17 @@
 #include "api/maintenance_encode.h"
 #include "api/member_id.h"
 #include "rpc/call/service.h"
-#include "server/call/request_batcher.h"
+#include "server/call/client_versions.h"
+#include "server/call/leader_streams.h"
+#include "server/call/method_registrar.h"
+#include "server/call/quarantine.h"
 #include "server/replica/recovery/joining.h"
 #include "server/services/cluster/cluster_service.h"
+#include "server/services/cluster/peer_http.h"
 #include "server/services/kv/kv_service.h"
 #include "server/services/lease/lease_service.h"
 #include "server/services/maintenance/maintenance_service.h"
+#include "tests/server/member_parts.h"
 #include "tests/server/replica/small_cluster.h"
 
 namespace kvorum::server {
@@ -59,27 +64,39 @@ class SmallPeers final : public PeerRequester {
 class MemberServices {
  public:
   MemberServices(SmallCluster& cluster, std::size_t i)
-      : cluster_(cluster), batcher_(cluster.replica(i), 0) {
-    context_.Use(cluster.member(i).local_member());
-    context_.transport = &cluster.network().PortOf(cluster.id(i));
-    context_.batcher = &batcher_;
-    context_.executors.timers = &cluster.member(i).lanes().io();
-    context_.executors.readers = &cluster.member(i).lanes().readers();
-    context_.executors.hasher = context_.executors.readers;
-    context_.executors.digester = context_.executors.readers;
-    context_.limits = {.max_request_bytes = 1'572'864,
-                       .max_txn_ops = 128,
-                       .quota_bytes = 0,
-                       .request_timeout = std::chrono::seconds(7)};
-    cluster_service_.Register(router_);
-    kv_.Register(router_);
-    maintenance_.Register(router_);
-    lease_.Register(router_);
+      : cluster_(cluster),
+        parts_(cluster.member(i).local_member(), cluster.network().PortOf(cluster.id(i)),
+               cluster.member(i).lanes().io(), cluster.member(i).lanes().readers()),
+        quarantine_(cluster.disk(i), SmallMember::kQuarantineFile),
+        leader_streams_(cluster.member(i).lanes().io(), std::chrono::seconds(1),
+                        [] { return false; }),
+        maintenance_({.proposer = parts_.services.proposer,
+                      .reads = parts_.services.reads,
+                      .member = cluster.member(i).local_member(),
+                      .quarantine = quarantine_}),
+        lease_(parts_.services.proposer, parts_.services.reads,
+               {.leases = cluster.member(i).local_member().leases(),
+                .expiry = cluster.member(i).local_member().lease_expiry(),
+                .poster = poster_}) {
+    MethodRegistrar methods(router_, guard_);
+    cluster_service_.Register(methods);
+    kv_.Register(methods);
+    maintenance_.Register(methods);
+    lease_.Register(methods);
   }
   MemberServices(const MemberServices&) = delete;
   MemberServices& operator=(const MemberServices&) = delete;
 
-  ServiceContext& context() { return context_; }
+  MemberParts& parts() { return parts_; }
+  PluggedPoster& poster() { return poster_; }
+  PeerHttpParts peer_parts(DefragmentTurns& turns) {
+    return {.proposer = parts_.services.proposer,
+            .reads = parts_.services.reads,
+            .quarantine = quarantine_,
+            .cluster = cluster_service_,
+            .leases = lease_.access(),
+            .turns = turns};
+  }
   ClusterService& service() { return cluster_service_; }
   LeaseService& lease() { return lease_; }
   const rpc::Router& router() const { return router_; }
@@ -109,12 +126,22 @@ class MemberServices {
 
  private:
   SmallCluster& cluster_;
-  RequestBatcher batcher_;
-  ServiceContext context_;
-  ClusterService cluster_service_{context_};
-  KvService kv_{context_};
-  MaintenanceService maintenance_{context_};
-  LeaseService lease_{context_};
+  PluggedPoster poster_;
+  MemberParts parts_;
+  Quarantine quarantine_;
+  LeaderStreams leader_streams_;
+  ClientVersions client_versions_;
+  const std::atomic<bool> tells_status_alone_{false};
+  const CallGuard guard_{.proposer = parts_.services.proposer,
+                         .access = parts_.access,
+                         .quarantine = quarantine_,
+                         .leader_streams = leader_streams_,
+                         .client_versions = client_versions_,
+                         .tells_status_alone = tells_status_alone_};
+  ClusterService cluster_service_{parts_.services.proposer, parts_.services.reads, nullptr};
+  KvService kv_{parts_.services.proposer, parts_.services.reads};
+  MaintenanceService maintenance_;
+  LeaseService lease_;
   rpc::Router router_;
 };
 

@@ -23,7 +23,7 @@ class PlaceWatchTest : public QueueTest {
 
   void Follow(std::string_view older) {
     if (!watch_.is_open()) {
-      watch_.Open(served_.context().watches->shard(0), [this](const LocalWatch::News& news) {
+      watch_.Open(served_.watches().shard(0), [this](const LocalWatch::News& news) {
         older_is_gone_ = watch_.Take(news);
         ++news_;
       });
@@ -79,7 +79,7 @@ TEST_F(PlaceWatchTest, AnOwnPlaceWatchedTooLateIsNotSeen) {
   Put("other", "1");
   Put("other", "2");
   ASSERT_TRUE(served_.Call("/etcdserverpb.KV/Compact", CompactBody(served_.store().revision())));
-  watch_.Open(served_.context().watches->shard(0),
+  watch_.Open(served_.watches().shard(0),
               [this](const LocalWatch::News& news) { older_is_gone_ = watch_.Take(news); });
   watch_.Follow({.key = "own", .revision = before - 1},
                 {.key = "older", .revision = served_.store().revision()});

@@ -49,16 +49,12 @@ class QueueTest : public testing::Test {
     EXPECT_FALSE(served_.member().fatal().has_value());
   }
 
-  // Once leader_streams_ is started, calls that need a leader get `no leader`.
-  void ServeWithoutALeader() {
-    leader_streams_ = std::make_unique<LeaderStreams>(served_.lanes().io(), std::chrono::seconds(1),
-                                                      [] { return true; });
-    served_.context().leader_streams = leader_streams_.get();
-  }
+  // Once its leader_streams() are started, calls that need a leader get `no leader`.
+  void ServeWithoutALeader() { served_.SetLeaderless(); }
 
   // Runs what can run.
   void Settle() { served_.lanes().RunFor(std::chrono::milliseconds(20)); }
-  std::size_t Watchers() { return served_.context().watches->shard(0).watchers(); }
+  std::size_t Watchers() { return served_.watches().shard(0).watchers(); }
 
   template <class Response>
   Result<Response> Parsed(const Result<std::string>& bytes) {
@@ -184,7 +180,6 @@ class QueueTest : public testing::Test {
   }
 
   ServedMember served_;
-  std::unique_ptr<LeaderStreams> leader_streams_;
   std::deque<Waiting> waiting_;
   std::vector<std::shared_ptr<FakeStream>> streams_;
 };

@@ -79,7 +79,7 @@ class RangeStreamTest : public testing::Test {
 
 // The number of rows doubles while they are small; then come large ones.
 TEST_F(RangeStreamTest, AChunkIsBoundedInBytes) {
-  served_.context().limits.max_request_bytes = 2'000;
+  served_.limits().max_request_bytes = 2'000;
   Fill(70, 1);
   for (int i = 0; i < 100; ++i) PutKey("large" + std::to_string(100 + i), std::string(1'000, 'l'));
   const auto stream = Open(RangeBody({.key = kEverything, .range_end = kEverything}));
@@ -92,10 +92,10 @@ TEST_F(RangeStreamTest, AChunkIsBoundedInBytes) {
 
 // A row that is larger than a chunk may be is a chunk.
 TEST_F(RangeStreamTest, ALargerRowIsAChunkOfItsOwn) {
-  served_.context().limits.max_request_bytes = 2'000;
+  served_.limits().max_request_bytes = 2'000;
   PutKey("a", "small");
   PutKey("b", std::string(1'900, 'b'));
-  served_.context().limits.max_request_bytes = 100;
+  served_.limits().max_request_bytes = 100;
   EXPECT_THAT(Stream(RangeBody({.key = kEverything, .range_end = kEverything})).chunk_rows,
               ElementsAre(1, 1));
 }
@@ -119,7 +119,7 @@ TEST_F(RangeStreamTest, SmallRowsDoubleTheChunks) {
 TEST_F(RangeStreamTest, ChunksAimAtTheLargestRequest) {
   Fill(60, 300);  // about 330 bytes a row
   const auto rows = [&](std::size_t target_bytes) {
-    served_.context().limits.max_request_bytes = target_bytes;
+    served_.limits().max_request_bytes = target_bytes;
     return Stream(RangeBody({.key = kEverything, .range_end = kEverything})).chunk_rows;
   };
   EXPECT_THAT(rows(5'000), ElementsAre(10, 10, 10, 10, 10, 10)) << "from half of it to twice";

@@ -19,9 +19,8 @@ namespace {
 class RequestBatcherTest : public testing::Test {
  protected:
   RequestBatcherTest() {
+    served_.set_loops(2);
     EXPECT_TRUE(served_.Start().has_value());
-    batcher_ = std::make_unique<RequestBatcher>(served_.member().local_member().replica(), 2);
-    served_.context().batcher = batcher_.get();
   }
   std::shared_ptr<const Answer> SendOn(rpc::Loop& loop, std::string_view path,
                                        std::string_view request) {
@@ -34,24 +33,23 @@ class RequestBatcherTest : public testing::Test {
   ServedMember served_;
   rpc::Loop one_{0, "one"};  // never started: the test empties its mailbox by hand
   rpc::Loop two_{1, "two"};
-  std::unique_ptr<RequestBatcher> batcher_;
 };
 
 TEST_F(RequestBatcherTest, ProposalsOfALoopWaitForItsHook) {
-  const raft::Index before = served_.context().replica->commit_index();
+  const raft::Index before = served_.parts().cluster.replica.commit_index();
   std::vector<std::shared_ptr<const Answer>> puts;
   for (int i = 0; i < 5; ++i)
     puts.push_back(SendOn(one_, kPutPath, PutBody("k", std::to_string(i))));
   const auto other = SendOn(two_, kPutPath, PutBody("k", "other"));
   Run();
-  EXPECT_EQ(served_.context().replica->commit_index(), before);
-  batcher_->Flush(one_);
+  EXPECT_EQ(served_.parts().cluster.replica.commit_index(), before);
+  served_.batcher().Flush(one_);
   Run();
   for (const auto& put : puts) EXPECT_EQ(put->times, 1);
   EXPECT_EQ(other->times, 0) << "the other loop's hook has not run";
-  EXPECT_EQ(served_.context().replica->commit_index(), before + 5);
+  EXPECT_EQ(served_.parts().cluster.replica.commit_index(), before + 5);
   EXPECT_EQ(served_.member().Get("k", 0)->value_or(""), "4") << "in the order they came";
-  batcher_->Flush(two_);
+  served_.batcher().Flush(two_);
   Run();
   EXPECT_EQ(other->times, 1);
 }
@@ -60,7 +58,7 @@ TEST_F(RequestBatcherTest, ReadsOfALoopAreAnsweredOnIt) {
   const auto first = SendOn(one_, kRangePath, RangeBody({.key = "k"}));
   const auto second = SendOn(one_, kRangePath, RangeBody({.key = "k"}));
   Run();
-  batcher_->Flush(one_);
+  served_.batcher().Flush(one_);
   Run();
   EXPECT_EQ(first->times, 0) << "confirmed, and posted to the loop";
   one_.mailbox()->Collect();
@@ -71,7 +69,7 @@ TEST_F(RequestBatcherTest, ReadsOfALoopAreAnsweredOnIt) {
 TEST_F(RequestBatcherTest, AReadBehindAPutOfTheSameBatchNeedNotSeeIt) {
   const auto put = SendOn(one_, kPutPath, PutBody("k", "v"));
   const auto read = SendOn(one_, kRangePath, RangeBody({.key = "k"}));
-  batcher_->Flush(one_);
+  served_.batcher().Flush(one_);
   Run();
   one_.mailbox()->Collect();
   EXPECT_EQ(put->times, 1);
@@ -85,12 +83,12 @@ TEST_F(RequestBatcherTest, TheReadsOfABatchSeeOneState) {
     EXPECT_TRUE(confirmed.has_value());
     seen.push_back(HeldView::Take(served_.member().store()).value()->revision());
   };
-  batcher_->Read(&one_, look);
-  batcher_->Read(&one_, [&](const Result<void>&) {
+  served_.batcher().Read(&one_, look);
+  served_.batcher().Read(&one_, [&](const Result<void>&) {
     EXPECT_TRUE(served_.Call(kPutPath, PutBody("k", "v")).has_value());
   });
-  batcher_->Read(&one_, look);
-  batcher_->Flush(one_);
+  served_.batcher().Read(&one_, look);
+  served_.batcher().Flush(one_);
   Run();
   one_.mailbox()->Collect();
   ASSERT_EQ(seen.size(), 2U);
@@ -109,9 +107,9 @@ TEST_F(RequestBatcherTest, ManyReadsOfABatchAreAnsweredEachWithItsOwn) {
   for (int i = 0; i < kKeys; ++i) {
     answers.push_back(
         SendOn(one_, kRangePath, RangeBody({.key = key(i), .count_only = i % 7 == 3})));
-    if (i % 5 == 0) batcher_->Read(&one_, [&](const Result<void>&) { ++others; });
+    if (i % 5 == 0) served_.batcher().Read(&one_, [&](const Result<void>&) { ++others; });
   }
-  batcher_->Flush(one_);
+  served_.batcher().Flush(one_);
   Run();
   one_.mailbox()->Collect();
   EXPECT_EQ(others, kKeys / 5);
@@ -126,22 +124,22 @@ TEST_F(RequestBatcherTest, ManyReadsOfABatchAreAnsweredEachWithItsOwn) {
 TEST_F(RequestBatcherTest, ReadsThatAreNotConfirmedAreToldSo) {
   std::vector<std::string> errors;
   for (int i = 0; i < 20; ++i) {
-    batcher_->Read(
+    served_.batcher().Read(
         &one_, [&](const Result<void>& confirmed) { errors.push_back(confirmed.error().message); },
         "k");
   }
   static_cast<void>(served_.Stop());
-  batcher_->Flush(one_);
+  served_.batcher().Flush(one_);
   Run();
   one_.mailbox()->Collect();
   EXPECT_EQ(errors.size(), 20);
 }
 
 TEST_F(RequestBatcherTest, AnEmptyBatchAsksNothing) {
-  const raft::Index before = served_.context().replica->commit_index();
-  batcher_->Flush(one_);
+  const raft::Index before = served_.parts().cluster.replica.commit_index();
+  served_.batcher().Flush(one_);
   Run();
-  EXPECT_EQ(served_.context().replica->commit_index(), before);
+  EXPECT_EQ(served_.parts().cluster.replica.commit_index(), before);
 }
 
 TEST_F(RequestBatcherTest, ACallWithoutALoopGoesThroughAtOnce) {

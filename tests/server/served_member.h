@@ -2,6 +2,7 @@
 // over, and the lanes run until its answer is there.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -19,19 +20,17 @@
 #include "rpc/call/health.h"
 #include "rpc/call/service.h"
 #include "server/call/access.h"
+#include "server/call/client_versions.h"
+#include "server/call/leader_streams.h"
+#include "server/call/method_registrar.h"
+#include "server/call/quarantine.h"
 #include "server/call/request_batcher.h"
-#include "server/call/service_context.h"
-#include "server/locks/election_service.h"
-#include "server/locks/lock_service.h"
+#include "server/process/process/services.h"
 #include "server/services/auth/auth_service.h"
 #include "server/services/auth/login.h"
-#include "server/services/cluster/cluster_service.h"
-#include "server/services/cluster/downgrade_service.h"
-#include "server/services/kv/kv_service.h"
-#include "server/services/kv/watch_service.h"
-#include "server/services/lease/lease_service.h"
-#include "server/services/maintenance/maintenance_service.h"
+#include "server/services/cluster/peer_http.h"
 #include "tests/auth/executor_password_work.h"
+#include "tests/server/member_parts.h"
 #include "tests/server/no_transport.h"
 #include "tests/server/replica/small_member.h"
 #include "watch/hub.h"
@@ -155,18 +154,7 @@ class ServedMember {
       : ServedMember(std::make_unique<SimFileSystem>(), seed) {}
   // On a disk that has been used before.
   explicit ServedMember(std::unique_ptr<SimFileSystem> disk, std::uint64_t seed = 1)
-      : disk_(std::move(disk)), member_(*disk_, seed) {
-    kv_.Register(router_);
-    maintenance_.Register(router_);
-    downgrade_.Register(router_);
-    lease_.Register(router_);
-    cluster_.Register(router_);
-    watch_.Register(router_);
-    lock_.Register(router_);
-    election_.Register(router_);
-    auth_.Register(router_);
-    health_.Register(router_);
-  }
+      : disk_(std::move(disk)), member_(*disk_, seed) {}
 
   // Opens the member and lets it run until it leads.
   Result<void> Start() {
@@ -180,33 +168,15 @@ class ServedMember {
     const std::uint64_t quota_bytes = member_.options().quota_bytes;
     member_.options().simple_tokens = &simple_tokens_;
     KV_RETURN_IF_ERROR(member_.Start());
-    batcher_ = std::make_unique<RequestBatcher>(member_.local_member().replica(), 0);
-    context_.Use(member_.local_member());
-    context_.batcher = batcher_.get();
-    access_ =
-        std::make_unique<Access>(Access::Parts{.states = &member_.local_member().auth_states(),
-                                               .store = &store(),
-                                               .leases = &member_.local_member().leases(),
-                                               .batcher = batcher_.get(),
-                                               .clock = &lanes().clock(),
-                                               .readers = &lanes().readers(),
-                                               .simple_tokens = &simple_tokens_,
-                                               .certificates_name_users = true,
-                                               .max_txn_ops = 128});
-    context_.access = access_.get();
-    context_.transport = &transport_;
-    watches_ = std::make_unique<watch::Hub>(store(), lanes().watch(), hub_options_);
-    watches_->NewShard(lanes().io());
-    store().SetPublishListener(watches_.get());
-    context_.watches = watches_.get();
-    context_.executors.timers = &lanes().io();
-    context_.executors.readers = &lanes().readers();
-    context_.executors.hasher = &lanes().readers();
-    context_.executors.digester = &lanes().readers();
-    context_.limits = {.max_request_bytes = 1'572'864,
-                       .max_txn_ops = 128,
-                       .quota_bytes = static_cast<std::int64_t>(quota_bytes),
-                       .request_timeout = std::chrono::seconds(7)};
+    limits_ = {.max_request_bytes = 1'572'864,
+               .max_txn_ops = 128,
+               .quota_bytes = static_cast<std::int64_t>(quota_bytes),
+               .request_timeout = std::chrono::seconds(7)};
+    executors_ = {.timers = &lanes().io(),
+                  .readers = &lanes().readers(),
+                  .hasher = &lanes().readers(),
+                  .digester = &lanes().readers()};
+    serving_.emplace(*this);
     return {};
   }
   // Ends the member in order, and gives its disk out for the next one.
@@ -256,17 +226,42 @@ class ServedMember {
   }
 
   const rpc::Router& router() const { return router_; }
-  ServiceContext& context() { return context_; }
-  ClusterService& cluster() { return cluster_; }
-  LeaseService& lease() { return lease_; }
-  LockService& lock() { return lock_; }
-  ElectionService& election() { return election_; }
+  ServiceParts& parts() { return serving_->parts; }
+  ServiceLimits& limits() { return limits_; }
+  ServiceExecutors& executors() { return executors_; }
+  MemberPatches& patches() { return patches_; }
+  Access& access() { return serving_->access; }
+  RequestBatcher& batcher() { return serving_->batcher; }
+  watch::Hub& watches() { return serving_->watches; }
+  Quarantine& quarantine() { return serving_->quarantine; }
+  LeaderStreams& leader_streams() { return serving_->leader_streams; }
+  // They look once they are started.
+  void SetLeaderless() { is_leaderless_ = true; }
+  // The memory for answers from now on, while there are none.
+  AnswerMemory& LimitAnswers(std::size_t bytes) {
+    KV_CHECK(!answers_.has_value() || answers_->used_bytes() == 0, "answers are held");
+    return answers_.emplace(bytes);
+  }
+  ClusterService& cluster() { return serving_->services.cluster; }
+  LeaseService& lease() { return serving_->services.lease; }
+  LocalClient& local_client() { return serving_->services.local_client; }
+  LockService& lock() { return serving_->services.lock; }
+  ElectionService& election() { return serving_->services.election; }
+  PeerHttpParts peer_parts(DefragmentTurns& turns) {
+    return {.proposer = parts().proposer,
+            .reads = parts().reads,
+            .quarantine = quarantine(),
+            .cluster = cluster(),
+            .leases = lease().access(),
+            .turns = turns};
+  }
   SmallMember& member() { return member_; }
   mvcc::Store& store() { return member_.store(); }
   Lanes& lanes() { return member_.lanes(); }
   SimFileSystem& disk() { return *disk_; }
   LocalMemberOptions& options() { return member_.options(); }
-  // Read by Open.
+  // Read by Open, both.
+  void set_loops(std::size_t loops) { loops_ = loops; }
   watch::HubOptions& hub_options() { return hub_options_; }
 
  private:
@@ -276,36 +271,93 @@ class ServedMember {
     return *method;
   }
 
+  // The part that stands on the open member, as in a process.
+  struct Serving {
+    explicit Serving(ServedMember& of)
+        : batcher(of.member_.local_member().replica(), of.loops_),
+          access({.states = &of.member_.local_member().auth_states(),
+                  .store = &of.store(),
+                  .leases = &of.member_.local_member().leases(),
+                  .batcher = &batcher,
+                  .clock = &of.lanes().clock(),
+                  .readers = &of.lanes().readers(),
+                  .simple_tokens = &of.simple_tokens_,
+                  .certificates_name_users = true,
+                  .max_txn_ops = 128}),
+          parts({.member = of.member_.local_member(),
+                 .transport = of.transport_,
+                 .patches = of.patches_,
+                 .batcher = batcher,
+                 .access = access,
+                 .executors = of.executors_,
+                 .limits = of.limits_,
+                 .answers = *of.answers_}),
+          watches(of.store(), of.lanes().watch(), of.hub_options_),
+          quarantine(*of.disk_, SmallMember::kQuarantineFile),
+          leader_streams(of.lanes().io(), std::chrono::seconds(1),
+                         [&of] { return of.is_leaderless_; }),
+          guard{.proposer = parts.proposer,
+                .access = access,
+                .quarantine = quarantine,
+                .leader_streams = leader_streams,
+                .client_versions = client_versions,
+                .tells_status_alone = tells_status_alone},
+          services({.proposer = parts.proposer,
+                    .reads = parts.reads,
+                    .member = of.member_.local_member(),
+                    .quarantine = quarantine,
+                    .watches = watches,
+                    .leader_streams = leader_streams,
+                    .poster = of.poster_,
+                    .waiting = kWaitingCalls}),
+          login(parts.proposer, parts.reads,
+                {.work = &of.password_work_,
+                 .random =
+                     [&of](std::span<std::uint8_t> out) {
+                       for (std::uint8_t& byte : out)
+                         byte = static_cast<std::uint8_t>(of.rng_.Below(256));
+                     },
+                 .bcrypt_cost = auth::kMinBcryptCost,
+                 .gives_simple_tokens = true}),
+          auth(parts.proposer, parts.reads, login) {
+      watches.NewShard(of.lanes().io());
+      of.store().SetPublishListener(&watches);
+      MethodRegistrar methods(of.router_, guard);
+      services.Register(methods);
+      auth.Register(methods);
+      of.health_.Register(of.router_);
+    }
+
+    RequestBatcher batcher;
+    Access access;
+    ServiceParts parts;
+    watch::Hub watches;
+    Quarantine quarantine;
+    LeaderStreams leader_streams;
+    ClientVersions client_versions;
+    const std::atomic<bool> tells_status_alone{false};
+    const CallGuard guard;
+    Services services;
+    Login login;
+    AuthService auth;
+  };
+
   std::unique_ptr<SimFileSystem> disk_;
-  ServiceContext context_;
-  KvService kv_{context_};
-  MaintenanceService maintenance_{context_};
-  DowngradeService downgrade_{context_};
-  LeaseService lease_{context_};
-  ClusterService cluster_{context_};
-  WatchService watch_{context_};
-  LockService lock_{context_, kv_, lease_, kWaitingCalls};
-  ElectionService election_{context_, kv_, lease_, kWaitingCalls};
+  ServiceLimits limits_;
+  ServiceExecutors executors_;
+  MemberPatches patches_;
+  std::optional<AnswerMemory> answers_{std::in_place};
+  bool is_leaderless_ = false;
+  std::size_t loops_ = 0;  // of I/O, that the batcher knows
+  NoTransport transport_;
+  PluggedPoster poster_;
+  watch::HubOptions hub_options_;
+  std::optional<Serving> serving_;  // once it is open; outlives the member's calls
   rpc::Health health_;
   rpc::Router router_;
-  std::unique_ptr<RequestBatcher> batcher_;
-  NoTransport transport_;
-  watch::HubOptions hub_options_;
-  std::unique_ptr<watch::Hub> watches_;
-  std::unique_ptr<Access> access_;
   SmallMember member_;
   auth::SimpleTokens simple_tokens_{member_.lanes().clock(), {}};
   auth::ExecutorPasswordWork password_work_{member_.lanes().readers(), 16};
-  Login login_{context_,
-               {.work = &password_work_,
-                .random =
-                    [this](std::span<std::uint8_t> out) {
-                      for (std::uint8_t& byte : out)
-                        byte = static_cast<std::uint8_t>(rng_.Below(256));
-                    },
-                .bcrypt_cost = auth::kMinBcryptCost,
-                .gives_simple_tokens = true}};
-  AuthService auth_{context_, login_};
   Rng rng_{1};
 };
 

@@ -218,14 +218,14 @@ TEST_F(SnapshotStreamTest, AClientThatTakesALittleNowAndThenIsNot) {
 
 TEST_F(SnapshotStreamTest, ALimitSpreadsItOverTime) {
   Fill(300, 20'000);  // about 6 MB
-  served_.context().limits.snapshot_bytes_per_second = std::uint64_t{1} << 20;
+  served_.limits().snapshot_bytes_per_second = std::uint64_t{1} << 20;
   const TimePoint begun = served_.lanes().clock().Now();
   const Saved saved = Finish(*Open());
   const Duration took = served_.lanes().clock().Now() - begun;
   EXPECT_EQ(saved.hash, Sha256(saved.file));
   EXPECT_GT(took, std::chrono::seconds(5));
   EXPECT_LT(took, std::chrono::seconds(8));
-  const auto counts = served_.context().store->metrics().snapshot.values().counts;
+  const auto counts = served_.store().metrics().snapshot.values().counts;
   EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}), 1U);
 }
 

@@ -192,7 +192,7 @@ TEST_F(WatchServiceTest, AClientThatLeftCostsNothingMore) {
   Put("k", "1");
   stream().context().Cancel({Code::kCanceled, "context canceled"});
   served_.lanes().RunFor(std::chrono::seconds(1));
-  EXPECT_EQ(served_.context().watches->shard(0).watchers(), 0U);
+  EXPECT_EQ(served_.watches().shard(0).watchers(), 0U);
   EXPECT_EQ(stream_.use_count(), 1) << "nobody holds it";
 }
 
@@ -262,7 +262,7 @@ TEST_F(SilentReaderTest, IsNotReadFromEither) {
   served_.lanes().RunFor(std::chrono::seconds(1));
   for (int i = 1; i < 100; ++i) Say(Create("k", 1));
   served_.lanes().RunFor(std::chrono::seconds(1));
-  EXPECT_LT(served_.context().watches->shard(0).watchers(), 4U) << "requests wait while answers do";
+  EXPECT_LT(served_.watches().shard(0).watchers(), 4U) << "requests wait while answers do";
   stream().SetReading(true);
   std::size_t events = 0;
   for (const WatchResponse& response : Take())
@@ -292,7 +292,7 @@ TEST_F(SilentReaderTest, IsToldOfACompactionWhenItReadsAgain) {
 // One byte more or less decides whether an event is held for a client that does not read.
 TEST_F(SilentReaderTest, HasRoomWhileLessThanTheWindowWaitsAndNoLonger) {
   const auto unsynced = [this] {
-    return served_.context().watches->counters().Read(watch::WatchCounters::kUnsynced);
+    return served_.watches().counters().Read(watch::WatchCounters::kUnsynced);
   };
   Say(Create("k"));
   // Each has the same size, so that the memory of one is as large as its bytes from the second on.
@@ -302,7 +302,7 @@ TEST_F(SilentReaderTest, HasRoomWhileLessThanTheWindowWaitsAndNoLonger) {
   Take();
   const std::size_t one = stream().messages().back().size() + rpc::kMessagePrefixBytes;
   for (const std::size_t window : {one, one + 1}) {
-    served_.context().limits.watch_window_bytes = window;
+    served_.limits().watch_window_bytes = window;
     stream().SetReading(false);
     Put("k", "3");
     served_.lanes().RunFor(std::chrono::milliseconds(50));
@@ -343,8 +343,7 @@ TEST(LeaderStreamsTest, AreCutAtTheNextLookWhenThereIsNone) {
 }
 
 TEST_F(WatchServiceTest, AWatchThatIsCutIsGone) {
-  LeaderStreams streams(served_.lanes().io(), std::chrono::seconds(1), [] { return true; });
-  served_.context().leader_streams = &streams;
+  served_.SetLeaderless();
   const auto wants_leader =
       std::make_shared<FakeStream>(served_.lanes().io(), std::deque<std::string>{});
   wants_leader->StayOpen();
@@ -353,14 +352,13 @@ TEST_F(WatchServiceTest, AWatchThatIsCutIsGone) {
   wants_leader->Say(Create("k").SerializeAsString());
   Say(Create("k"));
   Take();
-  EXPECT_EQ(served_.context().watches->shard(0).watchers(), 2U);
-  streams.Start();
+  EXPECT_EQ(served_.watches().shard(0).watchers(), 2U);
+  served_.leader_streams().Start();
   ASSERT_TRUE(served_.RunUntilFinished(*wants_leader));
   EXPECT_EQ(wants_leader->status(), kErrNoLeader.ToError());
   Put("k", "1");
   EXPECT_EQ(Take().size(), 1U) << "the other stream goes on";
-  EXPECT_EQ(served_.context().watches->shard(0).watchers(), 1U);
-  served_.context().leader_streams = nullptr;
+  EXPECT_EQ(served_.watches().shard(0).watchers(), 1U);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ namespace kvorum::sim {
 
 class Nemesis {
  public:
-  // `started_again` is called for each machine whose process the nemesis has ended.
+  // `ended` is called for each machine whose process the nemesis has ended.
   Nemesis(World& world, std::vector<std::unique_ptr<Machine>>& machines, Network& network,
           std::function<void(Machine&)> ended);
 

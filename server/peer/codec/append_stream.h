@@ -1,4 +1,4 @@
-// The `msgapp` stream (stream_codec.h has its layout).
+// The `msgapp` stream (stream_codec.h has its layout). Used by one thread at a time.
 #pragma once
 
 #include <cstdint>

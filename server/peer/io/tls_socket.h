@@ -2,7 +2,7 @@
 // full records, several of which go out in one write; the plain text is copied once into them.
 //
 // Implements PeerSocket; the handshake comes first, and alone. An end that the other side did not
-// announce is an error like any other.
+// announce is an error like any other. Used on the loop's thread.
 #pragma once
 
 #include <functional>

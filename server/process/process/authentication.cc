@@ -11,7 +11,6 @@
 #include "base/file_system.h"
 #include "base/log/logging.h"
 #include "server/call/access.h"
-#include "server/call/service_context.h"
 #include "server/process/settings/options.h"
 #include "server/replica/member/local_member.h"
 #include "server/services/auth/auth_service.h"
@@ -25,30 +24,33 @@ constexpr Duration kSweepInterval = std::chrono::seconds(1);
 
 }  // namespace
 
-Authentication::Authentication(const Options& options, ServiceContext& context, Executor& control)
-    : options_(options), context_(context), control_(control) {}
+Authentication::Authentication(const Options& options, Executor& control)
+    : options_(options), control_(control) {}
 
 Authentication::~Authentication() = default;
 
 Result<std::unique_ptr<Authentication>> Authentication::Make(const Options& options,
-                                                             ServiceContext& context,
-                                                             auth::PasswordWork& passwords,
                                                              Executor& control) {
-  std::unique_ptr<Authentication> made(new Authentication(options, context, control));
+  std::unique_ptr<Authentication> made(new Authentication(options, control));
   KV_RETURN_IF_ERROR(made->MakeTokens());
-  const int cost = auth::EffectiveBcryptCost(options.bcrypt_cost);
-  if (options.bcrypt_cost != static_cast<std::uint64_t>(cost)) {
+  return made;
+}
+
+void Authentication::Register(MethodRegistrar& methods, Proposer& proposer, const Reads& reads,
+                              auth::PasswordWork& passwords) {
+  const int cost = auth::EffectiveBcryptCost(options_.bcrypt_cost);
+  if (options_.bcrypt_cost != static_cast<std::uint64_t>(cost)) {
     KV_WARN("use default bcrypt cost instead of the invalid given cost",
             {"min-cost", auth::kMinBcryptCost}, {"max-cost", auth::kMaxBcryptCost},
-            {"default-cost", cost}, {"given-cost", options.bcrypt_cost});
+            {"default-cost", cost}, {"given-cost", options_.bcrypt_cost});
   }
-  made->login_ = std::make_unique<Login>(
-      context, Login::Parts{.work = &passwords,
-                            .bcrypt_cost = cost,
-                            .gives_simple_tokens = made->simple_tokens_ != nullptr,
-                            .jwt = made->jwt_.get()});
-  made->service_ = std::make_unique<AuthService>(context, *made->login_);
-  return made;
+  login_ = std::make_unique<Login>(proposer, reads,
+                                   Login::Parts{.work = &passwords,
+                                                .bcrypt_cost = cost,
+                                                .gives_simple_tokens = simple_tokens_ != nullptr,
+                                                .jwt = jwt_.get()});
+  service_ = std::make_unique<AuthService>(proposer, reads, *login_);
+  service_->Register(methods);
 }
 
 Result<void> Authentication::MakeTokens() {
@@ -70,22 +72,21 @@ Result<void> Authentication::MakeTokens() {
   return {};
 }
 
-void Authentication::Register(rpc::Router& router) { service_->Register(router); }
-
-void Authentication::Open(LocalMember& local_member, RequestBatcher& batcher, std::size_t loops) {
+const Access& Authentication::Open(LocalMember& member, RequestBatcher& batcher, Executor& readers,
+                                   std::size_t loops) {
   access_ =
-      std::make_unique<Access>(Access::Parts{.states = &local_member.auth_states(),
-                                             .store = &local_member.store(),
-                                             .leases = &local_member.leases(),
+      std::make_unique<Access>(Access::Parts{.states = &member.auth_states(),
+                                             .store = &member.store(),
+                                             .leases = &member.leases(),
                                              .batcher = &batcher,
                                              .clock = &control_.clock(),
-                                             .readers = context_.executors.readers,
+                                             .readers = &readers,
                                              .simple_tokens = simple_tokens_.get(),
                                              .jwt = jwt_.get(),
                                              .certificates_name_users = options_.client_cert_auth,
                                              .max_txn_ops = options_.max_txn_ops,
                                              .loops = loops});
-  context_.access = access_.get();
+  return *access_;
 }
 
 void Authentication::Start() {

@@ -38,22 +38,8 @@ ClientServer::ClientServer(const Options& options)
 
 ClientServer::~ClientServer() = default;
 
-Result<void> ClientServer::Bind(rpc::Router router, rpc::HttpHandler handler,
-                                tracing::Tracer* tracer) {
-  health_.Register(router);
-  if (tracer != nullptr) router = tracing::Traced(std::move(router), *tracer, SpanOf);
-  counters_ = std::make_unique<CallCounters>(router.methods().size());
-  if (options_.metrics == "extensive") counters_->TimeAll();
-  for (const auto& method : router.methods()) methods_.push_back(method->info);
-  ObserveCalls(
-      router, *counters_,
-      {.call = options_.warning_unary_request_duration, .apply = options_.warning_apply_duration});
-  server_ = std::make_unique<rpc::Server>(ClientServerOptions(options_, answers_),
-                                          std::move(router), std::move(handler));
-  return Listen();
-}
-
-Result<void> ClientServer::Listen() {
+Result<void> ClientServer::Bind() {
+  server_ = std::make_unique<rpc::Server>(ClientServerOptions(options_, answers_));
   KV_TRY(tls_, OpenClientTls(PosixFileSystem(), options_, std::time(nullptr)));
   const std::shared_ptr<rpc::TlsContext>& tls = tls_;
   if (tls != nullptr) tls->LoadLargeFilesOn(tls_files_);
@@ -75,6 +61,18 @@ Result<void> ClientServer::Listen() {
     listeners_.push_back({std::move(address), secure, insecure, traffic});
   }
   return {};
+}
+
+void ClientServer::Use(rpc::Router router, rpc::HttpHandler handler, tracing::Tracer* tracer) {
+  health_.Register(router);
+  if (tracer != nullptr) router = tracing::Traced(std::move(router), *tracer, SpanOf);
+  counters_ = std::make_unique<CallCounters>(router.methods().size());
+  if (options_.metrics == "extensive") counters_->TimeAll();
+  for (const auto& method : router.methods()) methods_.push_back(method->info);
+  ObserveCalls(
+      router, *counters_,
+      {.call = options_.warning_unary_request_duration, .apply = options_.warning_apply_duration});
+  server_->SetHandlers(std::move(router), std::move(handler));
 }
 
 void ClientServer::Accept() {

@@ -2,6 +2,8 @@
 //
 // Ownership: the router's services and the handler outlive it. Ports are bound before any data is
 // touched; nothing is accepted until Accept or Serve.
+//
+// Threading: called by one thread at a time; answers() and counters() by any.
 #pragma once
 
 #include <memory>
@@ -29,9 +31,10 @@ class ClientServer {
   explicit ClientServer(const Options& options);
   ~ClientServer();
 
+  Result<void> Bind();
+  // Call the functions below only after Bind, and Use before calls are taken.
   // `tracer` may be null; it outlives the calls.
-  Result<void> Bind(rpc::Router router, rpc::HttpHandler handler, tracing::Tracer* tracer);
-  // Call the functions below only after Bind.
+  void Use(rpc::Router router, rpc::HttpHandler handler, tracing::Tracer* tracer);
   // Takes calls before this member is ready for them: the health service says so. Once.
   void Accept();
   void Serve();
@@ -41,7 +44,7 @@ class ClientServer {
 
   rpc::Server& server() { return *server_; }
   AnswerMemory& answers() { return answers_; }
-  // All methods that are served, and their counters.
+  // All methods that are served, and their counters; known once the router is.
   const std::vector<rpc::MethodInfo>& methods() const { return methods_; }
   const CallCounters& counters() const { return *counters_; }
   // Null without a certificate.
@@ -54,7 +57,6 @@ class ClientServer {
     bool is_insecure = false;
     rpc::Traffic traffic = rpc::Traffic::kGrpcAndHttp;
   };
-  Result<void> Listen();
 
   const Options& options_;
   ThreadExecutor tls_files_{"tls-files"};  // outlives the connections

@@ -24,13 +24,11 @@ rpc::HttpHandler WithoutLoop(rpc::HttpHandler handler) {
 }  // namespace
 
 Result<void> MetricsServer::Bind(const Options& options,
-                                 const std::shared_ptr<rpc::TlsContext>& tls,
-                                 rpc::HttpHandler handler) {
+                                 const std::shared_ptr<rpc::TlsContext>& tls) {
   if (options.listen_metrics_urls.empty()) return {};
   KV_TRY(const std::vector<Url> urls, ParseUrls(options.listen_metrics_urls));
   server_ = std::make_unique<rpc::Server>(
-      rpc::Options{.thread_name = "metrics-io", .max_connections = kMaxConnections}, rpc::Router(),
-      WithoutLoop(std::move(handler)));
+      rpc::Options{.thread_name = "metrics-io", .max_connections = kMaxConnections});
   for (const Url& url : urls) {
     if (url.tls() && tls == nullptr) {
       return Fail(Code::kInvalidArgument,
@@ -50,6 +48,10 @@ Result<void> MetricsServer::Bind(const Options& options,
     addresses_.push_back(std::move(address));
   }
   return {};
+}
+
+void MetricsServer::Use(rpc::HttpHandler handler) {
+  if (server_ != nullptr) server_->SetHandlers(rpc::Router(), WithoutLoop(std::move(handler)));
 }
 
 void MetricsServer::Serve() {

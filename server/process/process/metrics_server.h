@@ -3,6 +3,8 @@
 //
 // Ownership: the handler's parts and the TLS context outlive it. Bind is called before any data is
 // touched; nothing is accepted until Serve.
+//
+// Threading: called by the main thread.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +25,10 @@ class MetricsServer {
  public:
   static constexpr std::uint32_t kMaxConnections = 256;
 
-  // `tls` is the clients', for https; null: there is none, and https is refused. The handler gets
-  // requests without a loop.
-  Result<void> Bind(const Options& options, const std::shared_ptr<rpc::TlsContext>& tls,
-                    rpc::HttpHandler handler);
+  // `tls` is the clients', for https; null: there is none, and https is refused.
+  Result<void> Bind(const Options& options, const std::shared_ptr<rpc::TlsContext>& tls);
+  // Before Serve. The handler gets requests without a loop.
+  void Use(rpc::HttpHandler handler);
   void Serve();
   void Shutdown();
   // Any thread.

@@ -1,4 +1,4 @@
-// The server process: threads, listeners and the local_member, from options to a clean end.
+// The server process: threads, listeners and the member, from options to a clean end.
 //
 // Owned and called by the main thread.
 #pragma once
@@ -15,7 +15,7 @@ namespace kvorum::server {
 
 class Process {
  public:
-  // Binds the ports, opens the data directory and the local_member; serves nothing yet. An error
+  // Binds the ports, opens the data directory and the member; serves nothing yet. An error
   // leaves the data as it was.
   static Result<std::unique_ptr<Process>> Create(const Options& options);
   ~Process();

@@ -1,8 +1,8 @@
 #include "server/process/process/process_queues.h"
 
+#include "server/locks/waiting_calls.h"
 #include "server/metrics/registry.h"
 #include "server/process/process/metrics_server.h"
-#include "server/process/process/services.h"
 
 namespace kvorum::server {
 namespace {
@@ -16,10 +16,10 @@ void AddCalls(MetricsRegistry& registry, std::string_view name, const WaitingCal
 
 }  // namespace
 
-void AddProcessQueues(MetricsRegistry& registry, const Services& services,
-                      const MetricsServer& metrics_server) {
-  AddCalls(registry, "locks", services.lock.waiting());
-  AddCalls(registry, "elections", services.election.waiting());
+void AddProcessQueues(MetricsRegistry& registry, const WaitingCalls& locks,
+                      const WaitingCalls& elections, const MetricsServer& metrics_server) {
+  AddCalls(registry, "locks", locks);
+  AddCalls(registry, "elections", elections);
   registry.Queue(
       "metrics_connections", "connections",
       [&metrics_server] { return metrics_server.open_connections(); },

@@ -5,10 +5,10 @@ namespace kvorum::server {
 
 class MetricsRegistry;
 class MetricsServer;
-struct Services;
+class WaitingCalls;
 
-// The services and the server outlive the registry.
-void AddProcessQueues(MetricsRegistry& registry, const Services& services,
-                      const MetricsServer& metrics_server);
+// The calls and the server outlive the registry.
+void AddProcessQueues(MetricsRegistry& registry, const WaitingCalls& locks,
+                      const WaitingCalls& elections, const MetricsServer& metrics_server);
 
 }  // namespace kvorum::server

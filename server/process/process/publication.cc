@@ -10,7 +10,8 @@
 #include "base/log/logging.h"
 #include "base/net/url.h"
 #include "server/apply/wait_table.h"
-#include "server/call/service_context.h"
+#include "server/call/cluster_facts.h"
+#include "server/call/proposer.h"
 #include "server/peer/codec/transport.h"
 #include "server/process/settings/options.h"
 #include "server/state/membership.h"
@@ -37,9 +38,9 @@ class CallbackWaiter final : public Waiter {
 
 }  // namespace
 
-Publication::Publication(const Options& options, ServiceContext& context, Executor& control,
+Publication::Publication(const Options& options, Proposer& proposer, Executor& control,
                          std::function<void()> done)
-    : options_(options), context_(context), control_(control), done_(std::move(done)) {}
+    : options_(options), proposer_(proposer), control_(control), done_(std::move(done)) {}
 
 void Publication::Start() {
   control_.Post([this] { Publish(); });
@@ -48,16 +49,17 @@ void Publication::Start() {
 void Publication::Publish() {
   KV_FAILPOINT("beforePublishing");
   auto attempt = std::make_shared<Attempt>();
-  attempt->attributes = {.member = context_.member_id, .name = options_.name, .client_urls = {}};
+  attempt->attributes = {
+      .member = proposer_.cluster().member_id, .name = options_.name, .client_urls = {}};
   const auto urls = ParseUrls(options_.advertise_client_urls);
   for (const Url& url : *urls) attempt->attributes.client_urls.push_back(url.text());
   attempt->was_known = IsKnown(attempt->attributes);
-  context_.Propose(nullptr, RequestKind::kMemberAttributesSet,
-                   EncodeMemberAttributes(attempt->attributes),
-                   std::make_unique<CallbackWaiter>([this, attempt](bool applied) {
-                     control_.Post([this, attempt, applied] { Decided(attempt, applied); });
-                   }),
-                   options_.RequestTimeout());
+  proposer_.Propose(nullptr, RequestKind::kMemberAttributesSet,
+                    EncodeMemberAttributes(attempt->attributes),
+                    std::make_unique<CallbackWaiter>([this, attempt](bool applied) {
+                      control_.Post([this, attempt, applied] { Decided(attempt, applied); });
+                    }),
+                    options_.RequestTimeout());
   // A name that was known before says nothing about this proposal.
   if (!attempt->was_known) LookForIt(attempt);
 }
@@ -75,21 +77,21 @@ void Publication::LookForIt(const std::shared_ptr<Attempt>& attempt) {
 }
 
 bool Publication::IsKnown(const MemberAttributes& attributes) const {
-  const auto view = context_.membership->View();
+  const auto view = proposer_.cluster().membership.View();
   const auto self = view->members.find(attributes.member);
   return self != view->members.end() && self->second.name == attributes.name &&
          self->second.client_urls == attributes.client_urls;
 }
 
 void Publication::WaitForClusterVersion() {
-  if (context_.membership->View()->cluster_version.empty()) {
+  if (proposer_.cluster().membership.View()->cluster_version.empty()) {
     control_.PostAt(control_.clock().Now() + kStatePoll, [this] { WaitForClusterVersion(); });
     return;
   }
   KV_INFO("published local member to cluster through raft",
-          {"local-member-id", IdText(context_.member_id)},
+          {"local-member-id", IdText(proposer_.cluster().member_id)},
           {"local-member-attributes", options_.advertise_client_urls},
-          {"cluster-id", IdText(context_.cluster_id)});
+          {"cluster-id", IdText(proposer_.cluster().cluster_id)});
   WaitForPeers(control_.clock().Now() + kPeersPatience);
 }
 
@@ -99,11 +101,10 @@ void Publication::WaitForPeers(TimePoint until) {
 }
 
 bool Publication::ArePeersConnected() const {
-  if (context_.transport == nullptr) return true;
-  const auto view = context_.membership->View();
+  const auto view = proposer_.cluster().membership.View();
   return std::ranges::all_of(view->members, [&](const auto& item) {
-    return item.first == context_.member_id ||
-           context_.transport->ActiveSince(item.first).has_value();
+    return item.first == proposer_.cluster().member_id ||
+           proposer_.cluster().transport.ActiveSince(item.first).has_value();
   });
 }
 

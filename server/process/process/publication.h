@@ -6,7 +6,7 @@
 // A member that joins may get its own publication within a snapshot. The entry is never applied
 // here then, and no waiter is called: the state counts.
 //
-// Works on the control executor. The context and the executor outlive it.
+// Works on the control executor. The proposer and the executor outlive it.
 #pragma once
 
 #include <functional>
@@ -19,12 +19,12 @@
 namespace kvorum::server {
 
 struct Options;
-struct ServiceContext;
+class Proposer;
 
 class Publication {
  public:
   // `done` runs on the executor, once.
-  Publication(const Options& options, ServiceContext& context, Executor& control,
+  Publication(const Options& options, Proposer& proposer, Executor& control,
               std::function<void()> done);
 
   void Start();
@@ -45,7 +45,7 @@ class Publication {
   bool ArePeersConnected() const;
 
   const Options& options_;
-  ServiceContext& context_;
+  Proposer& proposer_;
   Executor& control_;
   const std::function<void()> done_;
 };

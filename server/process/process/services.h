@@ -1,8 +1,9 @@
-// The services of the API, all on one context. They are registered before any data is opened, so
-// that a port in use is found first; the context is filled in before the first call.
+// The services of the API over a member's parts.
+//
+// Handlers may run on any I/O loop. Ownership: the parts outlive the services, and these outlive
+// the calls.
 #pragma once
 
-#include "server/call/service_context.h"
 #include "server/locks/election_service.h"
 #include "server/locks/lock_service.h"
 #include "server/services/cluster/cluster_service.h"
@@ -14,33 +15,37 @@
 
 namespace kvorum::server {
 
+class PeerPoster;
+
 struct Services {
-  Services() = default;
+  struct Parts {
+    Proposer& proposer;
+    const Reads& reads;
+    LocalMember& member;
+    const Quarantine& quarantine;
+    watch::Hub& watches;
+    LeaderStreams& leader_streams;
+    PeerPoster& poster;
+    PromoteForwarder* promotions = nullptr;  // without it only the leader promotes
+    WaitingCalls::Limits waiting = {};
+  };
+  explicit Services(const Parts& parts);
   // A lock's call may hang on a question that its leader never answered.
   ~Services() { lease.access().DropPosted(); }
   Services(const Services&) = delete;
   Services& operator=(const Services&) = delete;
 
-  void Register(rpc::Router& router) {
-    kv.Register(router);
-    maintenance.Register(router);
-    downgrade.Register(router);
-    lease.Register(router);
-    cluster.Register(router);
-    watch.Register(router);
-    lock.Register(router);
-    election.Register(router);
-  }
+  void Register(MethodRegistrar& methods);
 
-  ServiceContext context;
-  KvService kv{context};
-  MaintenanceService maintenance{context};
-  DowngradeService downgrade{context};
-  LeaseService lease{context};
-  ClusterService cluster{context};
-  WatchService watch{context};
-  LockService lock{context, kv, lease};
-  ElectionService election{context, kv, lease};
+  KvService kv;
+  MaintenanceService maintenance;
+  DowngradeService downgrade;
+  LeaseService lease;
+  ClusterService cluster;
+  WatchService watch;
+  LocalClient local_client;
+  LockService lock;
+  ElectionService election;
 };
 
 }  // namespace kvorum::server

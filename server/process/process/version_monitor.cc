@@ -10,6 +10,7 @@
 #include "api/maintenance_encode.h"
 #include "api/version.h"
 #include "base/log/logging.h"
+#include "server/call/proposer.h"
 #include "server/replica/drive/replica.h"
 #include "server/replica/upkeep/cluster_version.h"
 #include "server/state/membership.h"
@@ -39,20 +40,20 @@ class OutcomeWaiter final : public Waiter {
 
 }  // namespace
 
-VersionMonitor::VersionMonitor(Executor& executor, PeerRequester& peers, ServiceContext& context,
+VersionMonitor::VersionMonitor(Executor& executor, PeerRequester& peers, Proposer& proposer,
                                Duration timeout)
-    : executor_(executor), peers_(peers), context_(context), timeout_(timeout) {}
+    : executor_(executor), peers_(peers), proposer_(proposer), timeout_(timeout) {}
 
 void VersionMonitor::Start() {
   executor_.Post([this] { Look(); });
 }
 
 void VersionMonitor::Look() {
-  const auto view = context_.membership->View();
-  if (context_.replica->leader() != context_.member_id) return LookLater();
+  const auto view = proposer_.cluster().membership.View();
+  if (proposer_.cluster().replica.leader() != proposer_.cluster().member_id) return LookLater();
   std::vector<Member> others;
   for (const auto& [id, member] : view->members) {
-    if (id != context_.member_id) others.push_back(member);
+    if (id != proposer_.cluster().member_id) others.push_back(member);
   }
   const bool is_undecided = view->cluster_version.empty();
   const auto versions =
@@ -64,13 +65,13 @@ void VersionMonitor::Look() {
   }
   const auto version = DecideClusterVersion(view->cluster_version, view->downgrade, servers);
   if (!version.has_value()) return LookLater();
-  context_.Propose(nullptr, RequestKind::kClusterVersionSet, EncodeClusterVersion(*version),
-                   std::make_unique<OutcomeWaiter>([this] { LookLater(); }),
-                   context_.limits.request_timeout);
+  proposer_.Propose(nullptr, RequestKind::kClusterVersionSet, EncodeClusterVersion(*version),
+                    std::make_unique<OutcomeWaiter>([this] { LookLater(); }),
+                    proposer_.limits().request_timeout);
 }
 
 void VersionMonitor::LookLater() {
-  const std::string version = context_.membership->View()->cluster_version;
+  const std::string version = proposer_.cluster().membership.View()->cluster_version;
   const Duration pause = version.empty()              ? kUndecidedPause
                          : version == kClusterVersion ? kPause
                                                       : kLowPause;

@@ -6,15 +6,15 @@
 #pragma once
 
 #include "base/task.h"
-#include "server/call/service_context.h"
 #include "server/peer/transport/peer_request.h"
 
 namespace kvorum::server {
 
+class Proposer;
+
 class VersionMonitor {
  public:
-  VersionMonitor(Executor& executor, PeerRequester& peers, ServiceContext& context,
-                 Duration timeout);
+  VersionMonitor(Executor& executor, PeerRequester& peers, Proposer& proposer, Duration timeout);
   // Checks now, and periodically from now on.
   void Start();
 
@@ -24,7 +24,7 @@ class VersionMonitor {
 
   Executor& executor_;
   PeerRequester& peers_;
-  ServiceContext& context_;
+  Proposer& proposer_;
   const Duration timeout_;
 };
 

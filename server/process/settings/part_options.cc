@@ -18,6 +18,7 @@
 #include "server/process/machine/machine_memory.h"
 #include "server/process/settings/compaction_retention.h"
 #include "server/process/settings/feature_gates.h"
+#include "server/replica/drive/replica.h"
 
 namespace kvorum::server {
 namespace {
@@ -94,61 +95,57 @@ rpc::Options ClientServerOptions(const Options& options, AnswerMemory& answers) 
 
 LocalMemberOptions MakeLocalMemberOptions(const Options& options,
                                           const datadir::DataDirectory& directory) {
-  LocalMemberOptions local_member;
-  local_member.name = options.name;
-  local_member.initial_cluster = options.EffectiveInitialCluster();
-  local_member.initial_cluster_token = options.initial_cluster_token;
-  local_member.join_existing = options.initial_cluster_state == "existing";
-  local_member.bootstrap_timeout =
-      kPeerDialTimeout + std::chrono::milliseconds(options.election_ms);
-  local_member.force_new_cluster = options.force_new_cluster;
+  LocalMemberOptions member;
+  member.name = options.name;
+  member.initial_cluster = options.EffectiveInitialCluster();
+  member.initial_cluster_token = options.initial_cluster_token;
+  member.join_existing = options.initial_cluster_state == "existing";
+  member.bootstrap_timeout = kPeerDialTimeout + std::chrono::milliseconds(options.election_ms);
+  member.force_new_cluster = options.force_new_cluster;
   if (const auto urls = ParseUrls(options.initial_advertise_peer_urls); urls.has_value()) {
-    for (const Url& url : *urls) local_member.advertise_peer_urls.push_back(url.text());
+    for (const Url& url : *urls) member.advertise_peer_urls.push_back(url.text());
   }
-  local_member.slow_apply = options.warning_apply_duration;
-  local_member.wal_dir = directory.wal;
-  local_member.snap_dir = directory.snap;
-  local_member.snapshot_bytes_per_second = options.snapshot_rate_bytes;
-  local_member.quota_bytes = options.EffectiveQuotaBytes();
-  local_member.start_defragment_bytes =
+  member.slow_apply = options.warning_apply_duration;
+  member.wal_dir = directory.wal;
+  member.snap_dir = directory.snap;
+  member.snapshot_bytes_per_second = options.snapshot_rate_bytes;
+  member.quota_bytes = options.EffectiveQuotaBytes();
+  member.start_defragment_bytes =
       std::min(options.bootstrap_defrag_threshold_megabytes, kMostMegabytes) << 20;
-  local_member.seed = EntropySeed();
-  local_member.raft.heartbeat_ticks = 1;
-  local_member.raft.election_ticks = static_cast<int>(options.election_ms / options.heartbeat_ms);
-  local_member.raft.pre_vote = options.pre_vote;
-  local_member.raft.catch_up_entries = options.snapshot_catchup_entries;
-  local_member.replica.tick = std::chrono::milliseconds(options.heartbeat_ms);
-  local_member.replica.election_timeout = std::chrono::milliseconds(options.election_ms);
-  local_member.replica.hurry_first_election = options.initial_election_tick_advance;
-  local_member.replica.snapshot_count = options.snapshot_count;
-  local_member.replica.request_timeout = options.RequestTimeout();
-  local_member.replica.max_watch_lag = options.max_watch_lag;
+  member.seed = EntropySeed();
+  member.raft.heartbeat_ticks = 1;
+  member.raft.election_ticks = static_cast<int>(options.election_ms / options.heartbeat_ms);
+  member.raft.pre_vote = options.pre_vote;
+  member.raft.catch_up_entries = options.snapshot_catchup_entries;
+  member.replica.tick = std::chrono::milliseconds(options.heartbeat_ms);
+  member.replica.election_timeout = std::chrono::milliseconds(options.election_ms);
+  member.replica.hurry_first_election = options.initial_election_tick_advance;
+  member.replica.snapshot_count = options.snapshot_count;
+  member.replica.request_timeout = options.RequestTimeout();
+  member.replica.max_watch_lag = options.max_watch_lag;
   if (const auto policy =
           ParseCompactionRetention(options.auto_compaction_mode, options.auto_compaction_retention);
       policy.has_value()) {
-    local_member.housekeeping.compaction = *policy;
-    local_member.housekeeping.compaction.revision_interval =
-        options.auto_compaction_revision_interval;
+    member.housekeeping.compaction = *policy;
+    member.housekeeping.compaction.revision_interval = options.auto_compaction_revision_interval;
   }
-  local_member.lease.min_ttl_s = options.MinLeaseTtlSeconds();
+  member.lease.min_ttl_s = options.MinLeaseTtlSeconds();
   if (const auto gates = ParseFeatureGates(options.feature_gates); gates.has_value())
-    local_member.lease.checkpoints = gates->lease_checkpoint;
-  local_member.lease.retry = options.RequestTimeout();
-  local_member.log.max_wals = options.max_wals;
-  local_member.log.max_snapshots = options.max_snapshots;
-  local_member.log.unsafe_no_fsync = options.unsafe_no_fsync;
+    member.lease.checkpoints = gates->lease_checkpoint;
+  member.lease.retry = options.RequestTimeout();
+  member.log.max_wals = options.max_wals;
+  member.log.max_snapshots = options.max_snapshots;
+  member.log.unsafe_no_fsync = options.unsafe_no_fsync;
   if (options.backend_batch_interval.count() > 0)
-    local_member.store.commit.batch_interval = options.backend_batch_interval;
+    member.store.commit.batch_interval = options.backend_batch_interval;
   if (options.backend_batch_limit > 0)
-    local_member.store.commit.batch_operations =
-        static_cast<std::size_t>(options.backend_batch_limit);
+    member.store.commit.batch_operations = static_cast<std::size_t>(options.backend_batch_limit);
   if (options.compaction_batch_limit > 0) {
-    local_member.store.compaction.batch_limit =
-        static_cast<std::size_t>(options.compaction_batch_limit);
+    member.store.compaction.batch_limit = static_cast<std::size_t>(options.compaction_batch_limit);
   }
   if (options.compaction_sleep_interval.count() > 0)
-    local_member.store.compaction.pause = options.compaction_sleep_interval;
-  return local_member;
+    member.store.compaction.pause = options.compaction_sleep_interval;
+  return member;
 }
 
 std::string NearAddress(const Options& options) {

@@ -6,7 +6,7 @@
 
 #include "datadir/data_directory.h"
 #include "rpc/server/server.h"
-#include "server/call/service_context.h"
+#include "server/call/service_limits.h"
 #include "server/integrity/integrity.h"
 #include "server/peer/transport/peer_transport.h"
 #include "server/process/settings/options.h"

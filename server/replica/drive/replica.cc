@@ -571,4 +571,15 @@ void Replica::MaybeSnapshot() {
   log_.SaveSnapshot(*std::move(snapshot), release);
 }
 
+void Replica::CheckInvariants() const {
+  node_->CheckInvariants();
+  const raft::Index committed = node_->log().committed();
+  KV_CHECK(status_.commit_index() <= committed, "an index is published as committed too early");
+  KV_CHECK(status_.applied_index() <= committed, "an entry is applied that is not committed");
+  KV_CHECK(status_.term() <= node_->term(), "a term is published that has not begun");
+  KV_CHECK(depths_.messages.load() <= options_.max_waiting_messages, "more messages wait than may");
+  KV_CHECK(depths_.message_bytes.load() <= options_.max_waiting_message_bytes,
+           "more bytes of messages wait than may");
+}
+
 }  // namespace kvorum::server

@@ -168,6 +168,9 @@ class Replica {
 
   // ---- raft executor ----
   const raft::Node& node() const { return *node_; }
+  // The node's own; nothing is published that it does not know, and no queue is past its bound. For
+  // tests and the simulation.
+  void CheckInvariants() const;
 
   // ---- reports, from the executors that the comments name ----
   void Persisted(std::uint64_t ready_number);  // wal

@@ -1,8 +1,8 @@
 // The ids of the proposals that this member, as the leader, has taken from others: one that arrives
 // a second time is dropped. Raft does not tolerate repeated proposals: the second one is applied
-// too, and undoes writes acknowledged in between. Members send each once (peer/http_client.h), but
-// proxies between them may repeat a post when a connection breaks. What two members send is never
-// the same proposal, even with equal ids: etcd's have only 16 bits of the member in them.
+// too, and undoes writes acknowledged in between. Members send each once (peer/io/http_client.h),
+// but proxies between them may repeat a post when a connection breaks. What two members send is
+// never the same proposal, even with equal ids: etcd's have only 16 bits of the member in them.
 //
 // It is the leader's own affair, before anything is in the log, so that members of other versions
 // apply the same. Used by the raft executor only. Proposals of this member's own clients are not

@@ -344,4 +344,11 @@ void LocalMember::Stop(Task done) {
   });
 }
 
+void LocalMember::CheckInvariants() const {
+  replica_->CheckInvariants();
+  apply_loop_->CheckInvariants();
+  state_->leases().CheckInvariants();
+  state_->store().CheckInvariants();
+}
+
 }  // namespace kvorum::server

@@ -98,6 +98,9 @@ class LocalMember final : public TransportReceiver {
   IncarnationGuard& incarnations();
   const LogWriter& log() const { return *log_; }
   const ApplyTimes& apply_times() const;
+  // Those of the replica, the apply loop, the leases and the store, while none of the executors
+  // works: for tests and the simulation. O(keys).
+  void CheckInvariants() const;
 
  private:
   LocalMember(mvcc::BackendOpener open_backend, LocalMemberExecutors executors,

@@ -10,13 +10,14 @@
 #include "server/call/access.h"
 #include "server/call/member_patches.h"
 #include "server/call/method_registrar.h"
+#include "server/call/proposer.h"
+#include "server/call/reads.h"
 #include "server/call/reply_waiter.h"
 #include "server/call/request_batcher.h"
 
 namespace kvorum::server {
 
-void AuthService::Register(rpc::Router& router) {
-  MethodRegistrar methods(router, context_);
+void AuthService::Register(MethodRegistrar& methods) {
   methods.Add(api::kAuthEnable, this, &AuthService::Enable);
   RegisterChange(methods, api::kAuthDisable, RequestKind::kAuthDisable);
   RegisterChange(methods, api::kUserDelete, RequestKind::kUserDelete);
@@ -65,7 +66,7 @@ void AuthService::RegisterChange(MethodRegistrar& methods,
                                  const Method<Request, AuthResult>& method, RequestKind kind) {
   methods.Add(method, [this, kind](const std::shared_ptr<rpc::CallContext>& call,
                                    const Received<Request>& change, Reply<AuthResult> reply) {
-    ProposeAndReply(context_, call->caller, call->loop(), kind, change.bytes.view(),
+    ProposeAndReply(proposer_, call->caller, call->loop(), kind, change.bytes.view(),
                     std::move(reply));
   });
 }
@@ -73,18 +74,18 @@ void AuthService::RegisterChange(MethodRegistrar& methods,
 // It changes nothing while auth is on.
 void AuthService::Enable(const rpc::CallContext& call, Received<EmptyMessage> enable,
                          Reply<AuthResult> reply) {
-  const bool is_forbidden = context_.patches != nullptr && context_.patches->forbid_auth;
-  if (is_forbidden && !context_.access->state()->enabled())
+  const bool is_forbidden = reads_.cluster.patches.forbid_auth;
+  if (is_forbidden && !reads_.access.state()->enabled())
     return reply.Fail(kErrAuthBesideOlderEtcd.ToError());
-  ProposeAndReply(context_, call.caller, call.loop(), RequestKind::kAuthEnable, enable.bytes.view(),
-                  std::move(reply));
+  ProposeAndReply(proposer_, call.caller, call.loop(), RequestKind::kAuthEnable,
+                  enable.bytes.view(), std::move(reply));
 }
 
 void AuthService::UserAdd(const rpc::CallContext& call, Received<UserPasswordRequest> user,
                           Reply<AuthResult> reply) {
   if (user.request.no_password) {
     user.request.hashed_password = {};
-    return ProposeAndReply(context_, call.caller, call.loop(), RequestKind::kUserAdd,
+    return ProposeAndReply(proposer_, call.caller, call.loop(), RequestKind::kUserAdd,
                            EncodeUserAdd(user.request), std::move(reply));
   }
   auth::Secret password(user.request.password);
@@ -92,7 +93,7 @@ void AuthService::UserAdd(const rpc::CallContext& call, Received<UserPasswordReq
                                     reply = std::move(reply)](Result<std::string> hash) mutable {
     if (!hash.has_value()) return reply.Fail(std::move(hash).error());
     user.request.hashed_password = *hash;
-    ProposeAndReply(context_, caller, nullptr, RequestKind::kUserAdd, EncodeUserAdd(user.request),
+    ProposeAndReply(proposer_, caller, nullptr, RequestKind::kUserAdd, EncodeUserAdd(user.request),
                     std::move(reply));
   });
 }
@@ -103,7 +104,7 @@ void AuthService::UserChangePassword(const rpc::CallContext& call,
   const UserPasswordRequest& request = user.request;
   if (request.password.empty()) {
     return ProposeAndReply(
-        context_, call.caller, call.loop(), RequestKind::kUserChangePassword,
+        proposer_, call.caller, call.loop(), RequestKind::kUserChangePassword,
         EncodeChangePassword({.name = request.name, .hashed_password = request.hashed_password}),
         std::move(reply));
   }
@@ -112,7 +113,7 @@ void AuthService::UserChangePassword(const rpc::CallContext& call,
                                     reply = std::move(reply)](Result<std::string> hash) mutable {
     if (!hash.has_value()) return reply.Fail(std::move(hash).error());
     user.request.hashed_password = *hash;
-    ProposeAndReply(context_, caller, nullptr, RequestKind::kUserChangePassword,
+    ProposeAndReply(proposer_, caller, nullptr, RequestKind::kUserChangePassword,
                     EncodeChangePassword(user.request), std::move(reply));
   });
 }
@@ -138,26 +139,25 @@ template <class Request, class Response, class Answer>
 void AuthService::Ask(const Method<Request, Response>& method,
                       const std::shared_ptr<rpc::CallContext>& call, Received<Request> query,
                       Reply<Response> reply, const Answer& answer) {
-  context_.batcher->Read(
-      call->loop(), [this, &method, call, query = std::move(query), reply = std::move(reply),
-                     answer](const Result<void>& confirmed) mutable {
-        if (!confirmed.has_value()) return reply.Fail(confirmed.error());
-        const AuthStates::State state = context_.access->state();
-        Result<auth::Identity> identity = auth::Identity();
-        if (state->enabled()) identity = context_.access->IdentityIn(*state, call->caller);
-        if (!identity.has_value()) return reply.Fail(identity.error());
-        // Reads are proposals in etcd, and bounded like those.
-        if (query.bytes.size() > context_.limits.max_request_bytes)
-          return reply.Fail(kErrRequestTooLarge.ToError());
-        if (state->enabled()) {
-          const auto allowed =
-              method.admits(context_.access->AskerOf(*state, *identity), query.request);
-          if (!allowed.has_value()) return reply.Fail(allowed.error());
-        }
-        auto answered = answer(*state, query.request);
-        if (!answered.has_value()) return reply.Fail(std::move(answered).error());
-        reply.Send(context_.Header(context_.store->revision()), *std::move(answered));
-      });
+  reads_.batcher.Read(call->loop(), [this, &method, call, query = std::move(query),
+                                     reply = std::move(reply),
+                                     answer](const Result<void>& confirmed) mutable {
+    if (!confirmed.has_value()) return reply.Fail(confirmed.error());
+    const AuthStates::State state = reads_.access.state();
+    Result<auth::Identity> identity = auth::Identity();
+    if (state->enabled()) identity = reads_.access.IdentityIn(*state, call->caller);
+    if (!identity.has_value()) return reply.Fail(identity.error());
+    // Reads are proposals in etcd, and bounded like those.
+    if (query.bytes.size() > reads_.limits.max_request_bytes)
+      return reply.Fail(kErrRequestTooLarge.ToError());
+    if (state->enabled()) {
+      const auto allowed = method.admits(reads_.access.AskerOf(*state, *identity), query.request);
+      if (!allowed.has_value()) return reply.Fail(allowed.error());
+    }
+    auto answered = answer(*state, query.request);
+    if (!answered.has_value()) return reply.Fail(std::move(answered).error());
+    reply.Send(reads_.cluster.Header(reads_.store.revision()), *std::move(answered));
+  });
 }
 
 }  // namespace kvorum::server

@@ -8,10 +8,10 @@
 #include <string>
 #include <string_view>
 
+#include "api/entries/request_kind.h"
 #include "rpc/call/service.h"
 #include "server/call/api.h"
 #include "server/call/reply.h"
-#include "server/call/service_context.h"
 #include "server/services/auth/login.h"
 
 namespace kvorum::server {
@@ -20,10 +20,11 @@ class MethodRegistrar;
 
 class AuthService {
  public:
-  // Both outlive it and the router.
-  AuthService(ServiceContext& context, Login& login) : context_(context), login_(login) {}
+  // All outlive it and the router.
+  AuthService(Proposer& proposer, const Reads& reads, Login& login)
+      : proposer_(proposer), reads_(reads), login_(login) {}
 
-  void Register(rpc::Router& router);
+  void Register(MethodRegistrar& methods);
 
  private:
   // A change whose request goes into the log as received.
@@ -47,7 +48,8 @@ class AuthService {
   void Authenticate(const rpc::CallContext& call, Received<AuthenticateRequest> login,
                     Reply<std::string> reply);
 
-  ServiceContext& context_;
+  Proposer& proposer_;
+  const Reads& reads_;
   Login& login_;
 };
 

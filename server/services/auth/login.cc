@@ -9,6 +9,8 @@
 #include "base/api_errors.h"
 #include "base/log/logging.h"
 #include "server/call/access.h"
+#include "server/call/proposer.h"
+#include "server/call/reads.h"
 #include "server/call/request_batcher.h"
 #include "server/replica/drive/replica.h"
 
@@ -33,7 +35,7 @@ void Login::LogRefusal(const Attempt& attempt, std::string_view why) {
   std::uint64_t more = 0;
   {
     const std::lock_guard lock(refusals_mutex_);
-    if (!refusals_.Takes(context_.replica->clock().Now())) return;
+    if (!refusals_.Takes(reads_.cluster.Now())) return;
     more = refusals_.TakeSuppressed();
   }
   if (more > 0) KV_WARN("more invalid authentications were requested", {"calls", more});
@@ -63,16 +65,16 @@ void Login::Authenticate(const rpc::CallContext& call, std::string name, auth::S
               .name = std::move(name),
               .password = std::move(password),
               .reply = std::move(reply),
-              .deadline = context_.replica->clock().Now() + context_.limits.request_timeout});
-  context_.batcher->Read(
-      call.loop(), [this, attempt = std::move(attempt)](const Result<void>& confirmed) mutable {
-        if (!confirmed.has_value()) return attempt->reply.Fail(confirmed.error());
-        Verify(std::move(attempt));
-      });
+              .deadline = reads_.cluster.Now() + reads_.limits.request_timeout});
+  reads_.batcher.Read(call.loop(),
+                      [this, attempt = std::move(attempt)](const Result<void>& confirmed) mutable {
+                        if (!confirmed.has_value()) return attempt->reply.Fail(confirmed.error());
+                        Verify(std::move(attempt));
+                      });
 }
 
 void Login::Verify(std::unique_ptr<Attempt> attempt) {
-  const AuthStates::State state = context_.access->state();
+  const AuthStates::State state = reads_.access.state();
   const auto user = state->BeginLogin(attempt->name);
   if (!user.has_value()) {
     if (user.error() == kErrNoPasswordUser) LogRefusal(*attempt, user.error().message);
@@ -103,9 +105,9 @@ void Login::Propose(std::unique_ptr<Attempt> attempt) {
   const std::string prefix =
       parts_.gives_simple_tokens ? auth::MakeTokenPrefix(parts_.random) : std::string();
   const std::string entry = EncodeLoginEntry({.name = attempt->name, .token_prefix = prefix});
-  context_.Propose(nullptr, RequestKind::kAuthenticate, entry,
-                   std::make_unique<EntryWaiter>(*this, std::move(attempt)),
-                   context_.limits.request_timeout);
+  proposer_.Propose(nullptr, RequestKind::kAuthenticate, entry,
+                    std::make_unique<EntryWaiter>(*this, std::move(attempt)),
+                    reads_.limits.request_timeout);
 }
 
 // Runs on the apply executor.
@@ -113,14 +115,14 @@ void Login::Entered(std::unique_ptr<Attempt> attempt, ApplyResult result) {
   if (!result.value.has_value()) return attempt->reply.Fail(std::move(result.value).error());
   const auto& entered = std::get<LoginResult>(*result.value);
   const bool is_changed =
-      context_.access->state()->RequiredRevision(attempt->name) > attempt->checked_revision;
+      reads_.access.state()->RequiredRevision(attempt->name) > attempt->checked_revision;
   if (is_changed) {
-    if (context_.replica->clock().Now() >= attempt->deadline)
+    if (reads_.cluster.Now() >= attempt->deadline)
       return attempt->reply.Fail(kErrTimeout.ToError());
     return Verify(std::move(attempt));
   }
   if (parts_.gives_simple_tokens) {
-    return attempt->reply.Send(context_.Header(entered.revision, result.term),
+    return attempt->reply.Send(reads_.cluster.Header(entered.revision, result.term),
                                entered.simple_token);
   }
   Sign(std::move(attempt), result.term, entered);
@@ -128,13 +130,13 @@ void Login::Entered(std::unique_ptr<Attempt> attempt, ApplyResult result) {
 
 void Login::Sign(std::unique_ptr<Attempt> attempt, raft::Term term, const LoginResult& result) {
   if (parts_.jwt == nullptr) return attempt->reply.Fail(kErrAuthFailed.ToError());
-  context_.executors.readers->Post([this, term, revision = result.revision,
-                                    auth_revision = result.auth_revision,
-                                    attempt = std::move(attempt)]() mutable {
-    const std::int64_t now_s = context_.replica->clock().WallSeconds();
+  reads_.executors.readers->Post([this, term, revision = result.revision,
+                                  auth_revision = result.auth_revision,
+                                  attempt = std::move(attempt)]() mutable {
+    const std::int64_t now_s = reads_.cluster.replica.clock().WallSeconds();
     auto token = parts_.jwt->Sign(attempt->name, auth_revision, now_s);
     if (!token.has_value()) return attempt->reply.Fail(token.error());
-    attempt->reply.Send(context_.Header(revision, term), *std::move(token));
+    attempt->reply.Send(reads_.cluster.Header(revision, term), *std::move(token));
   });
 }
 

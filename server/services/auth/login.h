@@ -23,10 +23,13 @@
 #include "base/error.h"
 #include "base/log/log_rate.h"
 #include "rpc/call/call_context.h"
+#include "server/apply/apply_result.h"
 #include "server/call/reply.h"
-#include "server/call/service_context.h"
 
 namespace kvorum::server {
+
+class Proposer;
+struct Reads;
 
 class Login {
  public:
@@ -37,8 +40,9 @@ class Login {
     bool gives_simple_tokens = false;
     const auth::JwtTokens* jwt = nullptr;  // null: no JWTs are issued
   };
-  // The context outlives this and all its requests.
-  Login(ServiceContext& context, Parts parts) : context_(context), parts_(std::move(parts)) {}
+  // Both outlive this and all its requests.
+  Login(Proposer& proposer, const Reads& reads, Parts parts)
+      : proposer_(proposer), reads_(reads), parts_(std::move(parts)) {}
 
   void Authenticate(const rpc::CallContext& call, std::string name, auth::Secret password,
                     Reply<std::string> reply);
@@ -57,7 +61,8 @@ class Login {
   void Entered(std::unique_ptr<Attempt> attempt, ApplyResult result);
   void Sign(std::unique_ptr<Attempt> attempt, raft::Term term, const LoginResult& result);
 
-  ServiceContext& context_;
+  Proposer& proposer_;
+  const Reads& reads_;
   const Parts parts_;
   std::mutex refusals_mutex_;
   LogRate refusals_;  // guarded by the mutex

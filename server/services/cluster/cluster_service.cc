@@ -12,6 +12,8 @@
 #include "base/net/url.h"
 #include "server/call/member_patches.h"
 #include "server/call/method_registrar.h"
+#include "server/call/proposer.h"
+#include "server/call/reads.h"
 #include "server/call/request_batcher.h"
 #include "server/replica/drive/replica.h"
 #include "server/replica/drive/request_id.h"
@@ -22,10 +24,8 @@
 namespace kvorum::server {
 namespace {
 
-Connections ConnectionsOf(const ServiceContext& context) {
-  return {.self = context.member_id,
-          .transport = context.transport,
-          .now = context.replica->clock().Now()};
+Connections ConnectionsOf(const ClusterFacts& cluster) {
+  return {.self = cluster.member_id, .transport = &cluster.transport, .now = cluster.Now()};
 }
 
 // Answers with the members after a change.
@@ -45,8 +45,7 @@ class MembersWaiter final : public Waiter {
 
 }  // namespace
 
-void ClusterService::Register(rpc::Router& router) {
-  MethodRegistrar methods(router, context_);
+void ClusterService::Register(MethodRegistrar& methods) {
   methods.Add(api::kMemberAdd, this, &ClusterService::MemberAdd);
   methods.Add(api::kMemberRemove, this, &ClusterService::MemberRemove);
   methods.Add(api::kMemberUpdate, this, &ClusterService::MemberUpdate);
@@ -55,15 +54,15 @@ void ClusterService::Register(rpc::Router& router) {
 }
 
 TimePoint ClusterService::Deadline() const {
-  return context_.replica->clock().Now() + context_.limits.request_timeout;
+  return reads_.cluster.Now() + reads_.limits.request_timeout;
 }
 
 // Cluster's headers carry no revision.
-static ClusterService::MembersCallback AnswerWithMembers(const ServiceContext& context,
+static ClusterService::MembersCallback AnswerWithMembers(const ClusterFacts& cluster,
                                                          Reply<Members> reply) {
-  return [&context, reply = std::move(reply)](Result<Members> members) mutable {
+  return [&cluster, reply = std::move(reply)](Result<Members> members) mutable {
     if (!members.has_value()) return reply.Fail(std::move(members).error());
-    reply.Send(context.Header(0), *std::move(members));
+    reply.Send(cluster.Header(0), *std::move(members));
   };
 }
 
@@ -74,32 +73,35 @@ void ClusterService::MemberAdd(const rpc::CallContext& call, Received<MemberRequ
   Member member;
   for (const Url& url : *urls) member.peer_urls.push_back(url.text());
   // No token: the time distinguishes members with the same URLs.
-  member.id = ComputeMemberId(member.peer_urls, "", context_.replica->clock().WallSeconds());
+  member.id = ComputeMemberId(member.peer_urls, "", reads_.cluster.replica.clock().WallSeconds());
   member.is_learner = addition.request.is_learner;
-  if (context_.limits.strict_reconfig_check) {
-    if (auto strict = CheckStrictAdd(*context_.membership->View(), member, ConnectionsOf(context_));
+  if (reads_.limits.strict_reconfig_check) {
+    if (auto strict = CheckStrictAdd(*reads_.cluster.membership.View(), member,
+                                     ConnectionsOf(reads_.cluster));
         !strict.has_value())
       return reply.Fail(std::move(strict).error());
   }
   MemberChange change = MemberChange::Add(member);
-  if (member.is_learner) change.max_learners = context_.limits.max_learners;
+  if (member.is_learner) change.max_learners = reads_.limits.max_learners;
   ReadThenChange(call, std::move(change),
                  [this, member = std::move(member),
                   reply = std::move(reply)](Result<Members> members) mutable {
                    if (!members.has_value()) return reply.Fail(std::move(members).error());
-                   reply.Send(context_.Header(0), {std::move(member), *std::move(members)});
+                   reply.Send(reads_.cluster.Header(0), {std::move(member), *std::move(members)});
                  });
 }
 
 void ClusterService::MemberRemove(const rpc::CallContext& call, Received<raft::MemberId> member,
                                   Reply<Members> reply) {
   const raft::MemberId id = member.request;
-  if (context_.limits.strict_reconfig_check) {
-    if (auto strict = CheckStrictRemove(*context_.membership->View(), id, ConnectionsOf(context_));
+  if (reads_.limits.strict_reconfig_check) {
+    if (auto strict =
+            CheckStrictRemove(*reads_.cluster.membership.View(), id, ConnectionsOf(reads_.cluster));
         !strict.has_value())
       return reply.Fail(std::move(strict).error());
   }
-  ReadThenChange(call, MemberChange::Remove(id), AnswerWithMembers(context_, std::move(reply)));
+  ReadThenChange(call, MemberChange::Remove(id),
+                 AnswerWithMembers(reads_.cluster, std::move(reply)));
 }
 
 void ClusterService::MemberUpdate(const rpc::CallContext& call, Received<MemberRequest> update,
@@ -107,12 +109,12 @@ void ClusterService::MemberUpdate(const rpc::CallContext& call, Received<MemberR
   MemberRequest& request = update.request;
   // Kept as received, unlike those of an addition: in their order and spelling.
   ReadThenChange(call, MemberChange::Update(request.id, std::move(request.peer_urls)),
-                 AnswerWithMembers(context_, std::move(reply)));
+                 AnswerWithMembers(reads_.cluster, std::move(reply)));
 }
 
 void ClusterService::MemberPromote(const rpc::CallContext&, Received<raft::MemberId> member,
                                    Reply<Members> reply) {
-  Promote(member.request, Deadline(), AnswerWithMembers(context_, std::move(reply)));
+  Promote(member.request, Deadline(), AnswerWithMembers(reads_.cluster, std::move(reply)));
 }
 
 // Only the leader knows the learner's progress.
@@ -122,9 +124,9 @@ void ClusterService::Promote(raft::MemberId id, TimePoint deadline, MembersCallb
       [this, id, deadline, callback = std::move(callback)](
           Result<std::shared_ptr<const MembershipView>> members) mutable {
         const bool forward = !members.has_value() && members.error() == kErrNotLeader.ToError() &&
-                             context_.promote_forwarder != nullptr;
+                             promotions_ != nullptr;
         if (!forward) return callback(std::move(members));
-        context_.promote_forwarder->Forward(
+        promotions_->Forward(
             id, deadline,
             [this, id, deadline,
              callback = std::move(callback)](Result<MembershipView> forwarded) mutable {
@@ -141,40 +143,40 @@ void ClusterService::Promote(raft::MemberId id, TimePoint deadline, MembersCallb
 
 void ClusterService::PromoteAsLeader(raft::MemberId id, TimePoint deadline,
                                      MembersCallback callback) {
-  context_.replica->CheckLearner(
-      id, [this, id, deadline, callback = std::move(callback)](Result<void> ready) mutable {
-        if (!ready.has_value()) return callback(std::unexpected(std::move(ready).error()));
-        if (context_.limits.strict_reconfig_check) {
-          if (auto strict = CheckStrictPromote(*context_.membership->View()); !strict.has_value())
-            return callback(std::unexpected(std::move(strict).error()));
-        }
-        Change(nullptr, MemberChange::Promote(id), deadline, std::move(callback));
-      });
+  reads_.cluster.replica.CheckLearner(id, [this, id, deadline, callback = std::move(callback)](
+                                              Result<void> ready) mutable {
+    if (!ready.has_value()) return callback(std::unexpected(std::move(ready).error()));
+    if (reads_.limits.strict_reconfig_check) {
+      if (auto strict = CheckStrictPromote(*reads_.cluster.membership.View()); !strict.has_value())
+        return callback(std::unexpected(std::move(strict).error()));
+    }
+    Change(nullptr, MemberChange::Promote(id), deadline, std::move(callback));
+  });
 }
 
 void ClusterService::MemberList(const rpc::CallContext& call, Received<bool> linearizable,
                                 Reply<Members> reply) {
   auto answer = [this](Reply<Members>& to) {
-    to.Send(context_.Header(0), context_.membership->View());
+    to.Send(reads_.cluster.Header(0), reads_.cluster.membership.View());
   };
   if (!linearizable.request) return answer(reply);
-  context_.batcher->Read(call.loop(),
-                         [answer, reply = std::move(reply)](const Result<void>& confirmed) mutable {
-                           if (!confirmed.has_value()) return reply.Fail(confirmed.error());
-                           answer(reply);
-                         });
+  reads_.batcher.Read(call.loop(),
+                      [answer, reply = std::move(reply)](const Result<void>& confirmed) mutable {
+                        if (!confirmed.has_value()) return reply.Fail(confirmed.error());
+                        answer(reply);
+                      });
 }
 
 void ClusterService::ReadThenChange(const rpc::CallContext& call, MemberChange change,
                                     MembersCallback callback) {
   rpc::Loop* const loop = call.loop();
-  context_.batcher->Read(loop,
-                         [this, loop, deadline = Deadline(), change = std::move(change),
-                          callback = std::move(callback)](const Result<void>& confirmed) mutable {
-                           if (!confirmed.has_value())
-                             return callback(std::unexpected(confirmed.error()));
-                           Change(loop, std::move(change), deadline, std::move(callback));
-                         });
+  reads_.batcher.Read(loop,
+                      [this, loop, deadline = Deadline(), change = std::move(change),
+                       callback = std::move(callback)](const Result<void>& confirmed) mutable {
+                        if (!confirmed.has_value())
+                          return callback(std::unexpected(confirmed.error()));
+                        Change(loop, std::move(change), deadline, std::move(callback));
+                      });
 }
 
 // An older member of etcd that is asked writes the entry so that all of its kind count the learner
@@ -182,32 +184,31 @@ void ClusterService::ReadThenChange(const rpc::CallContext& call, MemberChange c
 // written otherwise (Change), and still says for a learner that is promoted meanwhile that it is
 // one.
 Result<void> ClusterService::CheckUpdate(const MemberChange& change) const {
-  const auto view = context_.membership->View();
+  const auto view = reads_.cluster.membership.View();
   const auto member = view->members.find(change.id);
   const bool is_learner = member != view->members.end() && member->second.is_learner;
-  if (is_learner && context_.patches != nullptr && context_.patches->lose_learners)
-    return kErrLearnerIsLost.Fail();
+  if (is_learner && reads_.cluster.patches.lose_learners) return kErrLearnerIsLost.Fail();
   return CheckPeerUrls(change.member.peer_urls);
 }
 
 void ClusterService::Change(rpc::Loop* loop, MemberChange change, TimePoint deadline,
                             MembersCallback callback) {
-  const auto view = context_.membership->View();
+  const auto view = reads_.cluster.membership.View();
   auto checked = CheckMemberChange(*view, change);
   if (checked.has_value() && change.type == raft::ConfChangeType::kUpdateNode) {
     // After the rules that etcd has: it takes any URLs.
     checked = CheckUpdate(change);
     // An older etcd takes from the entry whether it is a learner; all others leave that as it is.
     change.member.is_learner =
-        context_.membership->may_have_older_etcd() && view->members.at(change.id).is_learner;
+        reads_.cluster.membership.may_have_older_etcd() && view->members.at(change.id).is_learner;
   }
   if (!checked.has_value()) {
     KV_WARN("rejecting a configuration change", {"member", IdText(change.id)},
             {"error", checked.error().message});
     return callback(std::unexpected(std::move(checked).error()));
   }
-  const std::uint64_t id = context_.ids->Next();
-  context_.batcher->Propose(
+  const std::uint64_t id = proposer_.ids().Next();
+  reads_.batcher.Propose(
       loop, Proposal{.id = id,
                      .data = SharedBytes::Own(raft::Encode(EncodeMemberChange(id, change))),
                      .deadline = deadline,

@@ -4,6 +4,8 @@
 // log as one configuration change, is checked again when it is applied, and is answered with the
 // members as they were then. The first check reads after a ReadIndex round, so that a change is not
 // refused only because this member has not heard of an earlier one yet.
+//
+// Handlers may run on any I/O loop.
 #pragma once
 
 #include <memory>
@@ -11,16 +13,21 @@
 #include "rpc/call/service.h"
 #include "server/call/api.h"
 #include "server/call/reply.h"
-#include "server/call/service_context.h"
 #include "server/state/member_change.h"
 
 namespace kvorum::server {
 
+class PromoteForwarder;
+class Proposer;
+class MethodRegistrar;
+struct Reads;
+
 class ClusterService {
  public:
-  // The context outlives the service.
-  explicit ClusterService(ServiceContext& context) : context_(context) {}
-  void Register(rpc::Router& router);
+  // All outlive the service. Without `promotions` only the leader promotes.
+  ClusterService(Proposer& proposer, const Reads& reads, PromoteForwarder* promotions)
+      : proposer_(proposer), reads_(reads), promotions_(promotions) {}
+  void Register(MethodRegistrar& methods);
 
   // Also for the peer port: a follower forwards promotions to the leader. The callback may run on
   // any thread. kErrNotLeader if this member does not lead.
@@ -47,7 +54,9 @@ class ClusterService {
   Result<void> CheckUpdate(const MemberChange& change) const;
   TimePoint Deadline() const;
 
-  ServiceContext& context_;
+  Proposer& proposer_;
+  const Reads& reads_;
+  PromoteForwarder* const promotions_;
 };
 
 }  // namespace kvorum::server

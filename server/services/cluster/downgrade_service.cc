@@ -7,6 +7,8 @@
 #include "base/log/logging.h"
 #include "mvcc/store/store.h"
 #include "server/call/method_registrar.h"
+#include "server/call/proposer.h"
+#include "server/call/reads.h"
 #include "server/call/request_batcher.h"
 #include "server/state/membership.h"
 
@@ -30,8 +32,8 @@ class DowngradeWaiter final : public Waiter {
 
 }  // namespace
 
-void DowngradeService::Register(rpc::Router& router) {
-  MethodRegistrar(router, context_).Add(api::kDowngrade, this, &DowngradeService::Downgrade);
+void DowngradeService::Register(MethodRegistrar& methods) {
+  methods.Add(api::kDowngrade, this, &DowngradeService::Downgrade);
 }
 
 void DowngradeService::Downgrade(const rpc::CallContext& call, Received<DowngradeRequest> request,
@@ -46,8 +48,8 @@ void DowngradeService::Downgrade(const rpc::CallContext& call, Received<Downgrad
     target = *parsed;
   }
   rpc::Loop* const loop = call.loop();
-  context_.batcher->Read(loop, [this, loop, action, target,
-                                reply = std::move(reply)](const Result<void>& confirmed) mutable {
+  reads_.batcher.Read(loop, [this, loop, action, target,
+                             reply = std::move(reply)](const Result<void>& confirmed) mutable {
     if (!confirmed.has_value()) return reply.Fail(confirmed.error());
     const auto change = Decide(action, target);
     if (!change.has_value()) {
@@ -61,7 +63,7 @@ void DowngradeService::Downgrade(const rpc::CallContext& call, Received<Downgrad
 
 Result<std::optional<DowngradeInfo>> DowngradeService::Decide(DowngradeAction action,
                                                               Version target) const {
-  const auto view = context_.membership->View();
+  const auto view = reads_.cluster.membership.View();
   if (action == DowngradeAction::kCancel) {
     if (view->downgrade.enabled) return DowngradeInfo{};
     // etcd's answer is a success as well: there is none afterwards.
@@ -81,14 +83,14 @@ void DowngradeService::Change(rpc::Loop* loop, const DowngradeInfo& to, Reply<st
     if (!changed.has_value()) return reply.Fail(changed.error());
     Answer(reply);
   };
-  context_.Propose(loop, RequestKind::kDowngradeInfoSet, EncodeDowngradeEntry(to),
-                   std::make_unique<DowngradeWaiter>(std::move(answered)),
-                   context_.limits.request_timeout);
+  proposer_.Propose(loop, RequestKind::kDowngradeInfoSet, EncodeDowngradeEntry(to),
+                    std::make_unique<DowngradeWaiter>(std::move(answered)),
+                    reads_.limits.request_timeout);
 }
 
 void DowngradeService::Answer(Reply<std::string>& reply) const {
-  reply.Send(context_.Header(context_.store->revision()),
-             std::string(context_.membership->View()->cluster_version));
+  reply.Send(reads_.cluster.Header(reads_.store.revision()),
+             std::string(reads_.cluster.membership.View()->cluster_version));
 }
 
 }  // namespace kvorum::server

@@ -12,15 +12,19 @@
 #include "rpc/call/service.h"
 #include "server/call/api.h"
 #include "server/call/reply.h"
-#include "server/call/service_context.h"
 #include "server/replica/upkeep/cluster_version.h"
 
 namespace kvorum::server {
 
+class MethodRegistrar;
+class Proposer;
+struct Reads;
+
 class DowngradeService {
  public:
-  explicit DowngradeService(ServiceContext& context) : context_(context) {}
-  void Register(rpc::Router& router);
+  // Both outlive the service.
+  DowngradeService(Proposer& proposer, const Reads& reads) : proposer_(proposer), reads_(reads) {}
+  void Register(MethodRegistrar& methods);
 
   void Downgrade(const rpc::CallContext& call, Received<DowngradeRequest> request,
                  Reply<std::string> reply);
@@ -31,7 +35,8 @@ class DowngradeService {
   void Change(rpc::Loop* loop, const DowngradeInfo& to, Reply<std::string> reply);
   void Answer(Reply<std::string>& reply) const;
 
-  ServiceContext& context_;
+  Proposer& proposer_;
+  const Reads& reads_;
 };
 
 }  // namespace kvorum::server

@@ -4,18 +4,27 @@
 #pragma once
 
 #include "rpc/http/http.h"
-#include "server/call/service_context.h"
 #include "server/services/cluster/cluster_service.h"
 #include "server/services/lease/lease_access.h"
 
 namespace kvorum::server {
 
 class DefragmentTurns;
+class Proposer;
+class Quarantine;
+struct Reads;
 
 // All outlive the routes.
-rpc::HttpMux PeerRoutes(ServiceContext& context, ClusterService& cluster, LeaseAccess& leases,
-                        DefragmentTurns& turns);
-rpc::HttpHandler MakePeerHttpHandler(ServiceContext& context, ClusterService& cluster,
-                                     LeaseAccess& leases, DefragmentTurns& turns);
+struct PeerHttpParts {
+  Proposer& proposer;
+  const Reads& reads;
+  const Quarantine& quarantine;
+  ClusterService& cluster;
+  LeaseAccess& leases;
+  DefragmentTurns& turns;
+};
+// The parts outlive the routes.
+rpc::HttpMux PeerRoutes(const PeerHttpParts& parts);
+rpc::HttpHandler MakePeerHttpHandler(const PeerHttpParts& parts);
 
 }  // namespace kvorum::server

@@ -7,6 +7,7 @@
 #include "base/api_errors.h"
 #include "base/failpoint/failpoint.h"
 #include "mvcc/store/store.h"
+#include "server/call/reads.h"
 
 namespace kvorum::server {
 
@@ -45,20 +46,20 @@ class AnswerPieces::Piece final : public mvcc::RowSink {
 };
 
 void AnswerPieces::MakeNext(Taker taker) {
-  context_.executors.readers->Post([self = shared_from_this(), taker = std::move(taker)]() mutable {
+  reads_.executors.readers->Post([self = shared_from_this(), taker = std::move(taker)]() mutable {
     self->Make(std::move(taker));
   });
 }
 
 void AnswerPieces::Make(Taker taker) {
   KV_FAILPOINT("beforeAnswerPiece");
-  const AnswerLimits& limits = context_.limits.answers;
-  rpc::AnswerPiece made{.bytes = {}, .held = AnswerMemory::Reservation(context_.answers)};
+  const AnswerLimits& limits = reads_.limits.answers;
+  rpc::AnswerPiece made{.bytes = {}, .held = AnswerMemory::Reservation(&reads_.answers)};
   if (!made.held.Grow(limits.piece_bytes)) {
-    const TimePoint now = context_.executors.readers->clock().Now();
+    const TimePoint now = reads_.executors.readers->clock().Now();
     if (!waits_until_) waits_until_ = now + limits.piece_wait;
     if (now >= *waits_until_) return taker(kErrAnswersFull.Fail());
-    return context_.executors.readers->PostAt(
+    return reads_.executors.readers->PostAt(
         now + limits.piece_retry, [self = shared_from_this(), taker = std::move(taker)]() mutable {
           self->Make(std::move(taker));
         });
@@ -87,7 +88,7 @@ Result<void> AnswerPieces::Fill(Piece& piece) {
 Result<bool> AnswerPieces::FillFrom(RowsLeft& rows, Piece& piece) {
   const std::size_t before = piece.size_bytes();
   piece.BeginRange();
-  KV_TRY(mvcc::ReadView view, context_.store->Read());
+  KV_TRY(mvcc::ReadView view, reads_.store.Read());
   const Result<void> read = view.Rows(rows.Request(), piece);
   if (!read.has_value() && !piece.next().has_value()) return std::unexpected(read.error());
   const std::size_t added = piece.size_bytes() - before;

@@ -14,17 +14,18 @@
 
 #include "base/shared_bytes.h"
 #include "rpc/call/large_answer.h"
-#include "server/call/service_context.h"
 #include "server/services/kv/planned_answer.h"
 
 namespace kvorum::server {
+
+struct Reads;
 
 class AnswerPieces final : public rpc::AnswerRest,
                            public std::enable_shared_from_this<AnswerPieces> {
  public:
   // `request` owns the bytes that the parts refer to.
-  AnswerPieces(ServiceContext& context, SharedBytes request, PlannedAnswer& answer)
-      : context_(context),
+  AnswerPieces(const Reads& reads, SharedBytes request, PlannedAnswer& answer)
+      : reads_(reads),
         request_(std::move(request)),
         parts_(answer.TakeRest()),
         held_(answer.TakeRestReservation()) {}
@@ -39,7 +40,7 @@ class AnswerPieces final : public rpc::AnswerRest,
   // Adds a part; false if the piece is full.
   Result<bool> FillFrom(RowsLeft& rows, Piece& piece);
 
-  ServiceContext& context_;
+  const Reads& reads_;
   const SharedBytes request_;
   // The readers', while a piece is made.
   std::vector<PlannedAnswer::Part> parts_;

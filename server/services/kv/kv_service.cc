@@ -10,6 +10,8 @@
 #include "rpc/call/grpc_protocol.h"
 #include "rpc/io/loop.h"
 #include "server/call/method_registrar.h"
+#include "server/call/proposer.h"
+#include "server/call/reads.h"
 #include "server/call/reply_waiter.h"
 #include "server/call/request_batcher.h"
 #include "server/services/kv/answer_pieces.h"
@@ -23,21 +25,20 @@ namespace kvorum::server {
 namespace {
 
 // The most that may be read on an I/O loop: next to nothing while answers fill their memory.
-std::size_t LoopBytes(const ServiceContext& context) {
-  const bool is_full = context.answers != nullptr && context.answers->full();
-  return is_full ? AnswerMemory::kStepBytes : context.limits.answers.loop_bytes;
+std::size_t LoopBytes(const Reads& reads) {
+  return reads.answers.full() ? AnswerMemory::kStepBytes : reads.limits.answers.loop_bytes;
 }
 
 // Reads on an I/O loop, if the read is small. Returns true if the answer was given.
-bool ServedHere(ServiceContext& context, const rpc::Caller& caller,
-                const mvcc::RangeRequest& request, rpc::UnaryReply& reply) {
-  auto held = context.ReadFor(caller, request);
+bool ServedHere(const Reads& reads, const rpc::Caller& caller, const mvcc::RangeRequest& request,
+                rpc::UnaryReply& reply) {
+  auto held = reads.ReadFor(caller, request);
   if (!held.has_value()) {
     reply.Fail(std::move(held).error());
     return true;
   }
   mvcc::ReadView& view = **held;
-  RangeEncoder encoder(context.Header(view.revision()), LoopBytes(context));
+  RangeEncoder encoder(reads.cluster.Header(view.revision()), LoopBytes(reads));
   const auto summary = view.Range(request, encoder);
   if (encoder.is_exceeded()) return false;
   if (!summary.has_value()) {
@@ -49,18 +50,18 @@ bool ServedHere(ServiceContext& context, const rpc::Caller& caller,
   return true;
 }
 
-bool ServedHere(ServiceContext& context, const rpc::Caller& caller, const mvcc::TxnRequest& request,
+bool ServedHere(const Reads& reads, const rpc::Caller& caller, const mvcc::TxnRequest& request,
                 rpc::UnaryReply& reply) {
-  auto held = context.ReadFor(caller, request);
+  auto held = reads.ReadFor(caller, request);
   if (!held.has_value()) {
     reply.Fail(std::move(held).error());
     return true;
   }
   mvcc::ReadView& view = **held;
-  AnswerLimits here = context.limits.answers;
-  here.max_bytes = here.keep_bytes = LoopBytes(context);
+  AnswerLimits here = reads.limits.answers;
+  here.max_bytes = here.keep_bytes = LoopBytes(reads);
   PlannedAnswer answer(here, /*memory=*/nullptr);
-  const auto made = answer.MakeTxn(view, context.Header(view.revision()), request);
+  const auto made = answer.MakeTxn(view, reads.cluster.Header(view.revision()), request);
   if (answer.is_too_large()) return false;
   if (!made.has_value()) {
     reply.Fail(made.error());
@@ -82,14 +83,14 @@ Result<void> Plan(PlannedAnswer& answer, mvcc::ReadView& view, const ResponseHea
 
 // Reads on another executor, at any size.
 template <class Request>
-void ServeLarge(ServiceContext& context, const rpc::Caller& caller, SharedBytes bytes,
+void ServeLarge(const Reads& reads, const rpc::Caller& caller, SharedBytes bytes,
                 const Request& request, rpc::UnaryReply reply) {
-  PlannedAnswer answer(context.limits.answers, context.answers);
+  PlannedAnswer answer(reads.limits.answers, &reads.answers);
   {
-    auto held = context.ReadFor(caller, request);
+    auto held = reads.ReadFor(caller, request);
     if (!held.has_value()) return reply.Fail(std::move(held).error());
     mvcc::ReadView& view = **held;
-    const auto made = Plan(answer, view, context.Header(view.revision()), request);
+    const auto made = Plan(answer, view, reads.cluster.Header(view.revision()), request);
     if (!made.has_value()) return reply.Fail(made.error());
     reply.NoteCount(answer.count());
     if constexpr (std::is_same_v<Request, mvcc::TxnRequest>) reply.NoteRows(answer.TakeRangeRows());
@@ -97,20 +98,20 @@ void ServeLarge(ServiceContext& context, const rpc::Caller& caller, SharedBytes 
   rpc::LargeAnswer large{
       .begun = answer.TakeKept(), .rest = nullptr, .rest_bytes = answer.rest_bytes()};
   if (!answer.is_whole())
-    large.rest = std::make_shared<AnswerPieces>(context, std::move(bytes), answer);
+    large.rest = std::make_shared<AnswerPieces>(reads, std::move(bytes), answer);
   reply.Send(std::move(large));
 }
 
 // Runs the read here if it is small, else where reads of its size are.
 template <class Request>
-void RunRead(ServiceContext& context, const rpc::Caller& caller, const rpc::Loop* loop,
+void RunRead(const Reads& reads, const rpc::Caller& caller, const rpc::Loop* loop,
              Received<Request> read, rpc::UnaryReply reply) {
-  const ReadPlace place = PlaceOf(context, read.request);
-  if (place == ReadPlace::kLoop && ServedHere(context, caller, read.request, reply)) return;
+  const ReadPlace place = PlaceOf(reads, read.request);
+  if (place == ReadPlace::kLoop && ServedHere(reads, caller, read.request, reply)) return;
   Executor& elsewhere =
-      place == ReadPlace::kReaders ? *context.executors.readers : context.executors.PagesOf(loop);
-  elsewhere.Post([&context, caller, read = std::move(read), reply = std::move(reply)]() mutable {
-    ServeLarge(context, caller, std::move(read.bytes), read.request, std::move(reply));
+      place == ReadPlace::kReaders ? *reads.executors.readers : reads.executors.PagesOf(loop);
+  elsewhere.Post([&reads, caller, read = std::move(read), reply = std::move(reply)]() mutable {
+    ServeLarge(reads, caller, std::move(read.bytes), read.request, std::move(reply));
   });
 }
 
@@ -123,24 +124,23 @@ std::string_view KeyToRead(const mvcc::RangeRequest& request) {
 std::string_view KeyToRead(const mvcc::TxnRequest& /*request*/) { return {}; }
 
 template <class Request>
-void RunLinearizableRead(ServiceContext& context, const rpc::CallContext& call,
-                         Received<Request> read, rpc::UnaryReply reply) {
+void RunLinearizableRead(const Reads& reads, const rpc::CallContext& call, Received<Request> read,
+                         rpc::UnaryReply reply) {
   const std::string_view key = KeyToRead(read.request);  // in read.bytes
-  context.batcher->Read(
+  reads.batcher.Read(
       call.loop(),
-      [&context, caller = call.caller, loop = call.loop(), read = std::move(read),
+      [&reads, caller = call.caller, loop = call.loop(), read = std::move(read),
        reply = std::move(reply)](const Result<void>& confirmed) mutable {
         if (!confirmed.has_value()) return reply.Fail(confirmed.error());
         if (loop != nullptr) reply.NoteBegun(loop->now());
-        RunRead(context, caller, loop, std::move(read), std::move(reply));
+        RunRead(reads, caller, loop, std::move(read), std::move(reply));
       },
       key);
 }
 
 }  // namespace
 
-void KvService::Register(rpc::Router& router) {
-  MethodRegistrar methods(router, context_);
+void KvService::Register(MethodRegistrar& methods) {
   methods.Add(api::kRange, this, &KvService::Range);
   methods.Add(api::kPut, this, &KvService::Put);
   methods.Add(api::kDeleteRange, this, &KvService::DeleteRange);
@@ -154,44 +154,44 @@ void KvService::Register(rpc::Router& router) {
 void KvService::Range(const rpc::CallContext& call, Received<mvcc::RangeRequest> range,
                       Reply<EncodedRows> reply) {
   if (range.request.serializable)
-    return RunRead(context_, call.caller, call.loop(), std::move(range), reply.TakeEncoded());
-  RunLinearizableRead(context_, call, std::move(range), reply.TakeEncoded());
+    return RunRead(reads_, call.caller, call.loop(), std::move(range), reply.TakeEncoded());
+  RunLinearizableRead(reads_, call, std::move(range), reply.TakeEncoded());
 }
 
 void KvService::Put(const rpc::CallContext& call, Received<mvcc::PutRequest> put,
                     Reply<mvcc::PutResult> reply) {
-  ProposeAndReply(context_, call.caller, call.loop(), RequestKind::kPut, put.bytes.view(),
+  ProposeAndReply(proposer_, call.caller, call.loop(), RequestKind::kPut, put.bytes.view(),
                   std::move(reply));
 }
 
 void KvService::DeleteRange(const rpc::CallContext& call,
                             Received<mvcc::DeleteRangeRequest> deletion,
                             Reply<mvcc::DeleteRangeResult> reply) {
-  ProposeAndReply(context_, call.caller, call.loop(), RequestKind::kDeleteRange,
+  ProposeAndReply(proposer_, call.caller, call.loop(), RequestKind::kDeleteRange,
                   deletion.bytes.view(), std::move(reply));
 }
 
 void KvService::Txn(const rpc::CallContext& call, Received<mvcc::TxnRequest> txn,
                     Reply<mvcc::TxnResult> reply) {
   if (!mvcc::IsReadOnly(txn.request)) {
-    if (context_.membership->may_have_older_etcd()) [[unlikely]]
-      return ProposeNested(context_, call, std::move(txn), std::move(reply));
-    return ProposeAndReply(context_, call.caller, call.loop(), RequestKind::kTxn, txn.bytes.view(),
+    if (reads_.cluster.membership.may_have_older_etcd()) [[unlikely]]
+      return ProposeNested(proposer_, call, std::move(txn), std::move(reply));
+    return ProposeAndReply(proposer_, call.caller, call.loop(), RequestKind::kTxn, txn.bytes.view(),
                            std::move(reply));
   }
   if (mvcc::IsSerializable(txn.request))
-    return RunRead(context_, call.caller, call.loop(), std::move(txn), reply.TakeEncoded());
-  RunLinearizableRead(context_, call, std::move(txn), reply.TakeEncoded());
+    return RunRead(reads_, call.caller, call.loop(), std::move(txn), reply.TakeEncoded());
+  RunLinearizableRead(reads_, call, std::move(txn), reply.TakeEncoded());
 }
 
 void KvService::Compact(const rpc::CallContext& call, Received<CompactionRequest> compaction,
                         Reply<CompactionResult> reply) {
   // Deleting may take longer than any proposal: a client that waits for it sets its own deadline.
   const Duration timeout =
-      compaction.request.physical ? std::chrono::hours(24 * 365) : context_.limits.request_timeout;
-  context_.ProposeFor(call.caller, call.loop(), RequestKind::kCompaction, compaction.bytes.view(),
-                      std::make_unique<ReplyWaiter<CompactionResult>>(context_, std::move(reply)),
-                      timeout);
+      compaction.request.physical ? std::chrono::hours(24 * 365) : reads_.limits.request_timeout;
+  proposer_.ProposeFor(
+      call.caller, call.loop(), RequestKind::kCompaction, compaction.bytes.view(),
+      std::make_unique<ReplyWaiter<CompactionResult>>(reads_.cluster, std::move(reply)), timeout);
 }
 
 void KvService::RangeStream(std::shared_ptr<rpc::ServerStream> stream) {
@@ -209,9 +209,9 @@ void KvService::StartRangeStream(std::shared_ptr<rpc::ServerStream> stream, Shar
   if (!request.has_value()) return stream->Finish(rpc::OnStream(request.error()));
   if (const auto valid = mvcc::CheckRangeStream(*request); !valid.has_value())
     return stream->Finish(valid.error());
-  auto session = std::make_shared<RangeStreamSession>(context_, stream, std::move(bytes), *request);
+  auto session = std::make_shared<RangeStreamSession>(reads_, stream, std::move(bytes), *request);
   if (request->serializable) return session->Start();
-  context_.batcher->Read(stream->context().loop(), [session](const Result<void>& confirmed) {
+  reads_.batcher.Read(stream->context().loop(), [session](const Result<void>& confirmed) {
     if (!confirmed.has_value()) return session->Fail(confirmed.error());
     session->Start();
   });

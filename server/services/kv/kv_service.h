@@ -11,14 +11,18 @@
 #include "rpc/call/service.h"
 #include "server/call/api.h"
 #include "server/call/reply.h"
-#include "server/call/service_context.h"
 
 namespace kvorum::server {
 
+class MethodRegistrar;
+class Proposer;
+struct Reads;
+
 class KvService {
  public:
-  explicit KvService(ServiceContext& context) : context_(context) {}
-  void Register(rpc::Router& router);
+  // Both outlive the service.
+  KvService(Proposer& proposer, const Reads& reads) : proposer_(proposer), reads_(reads) {}
+  void Register(MethodRegistrar& methods);
 
   void Range(const rpc::CallContext& call, Received<mvcc::RangeRequest> range,
              Reply<EncodedRows> reply);
@@ -35,7 +39,8 @@ class KvService {
  private:
   void StartRangeStream(std::shared_ptr<rpc::ServerStream> stream, SharedBytes request);
 
-  ServiceContext& context_;
+  Proposer& proposer_;
+  const Reads& reads_;
 };
 
 }  // namespace kvorum::server

@@ -7,14 +7,16 @@
 #include "api/entries/older_entry.h"
 #include "api/kv_request_encode.h"
 #include "server/call/admitted_proposal.h"
+#include "server/call/cluster_facts.h"
+#include "server/call/proposer.h"
 
 namespace kvorum::server {
 namespace {
 
 class NestedTxnWaiter final : public AdmittedWaiter {
  public:
-  NestedTxnWaiter(const ServiceContext& context, NestedRanges nested, Reply<mvcc::TxnResult> reply)
-      : context_(context), nested_(std::move(nested)), reply_(std::move(reply)) {}
+  NestedTxnWaiter(const ClusterFacts& cluster, NestedRanges nested, Reply<mvcc::TxnResult> reply)
+      : cluster_(cluster), nested_(std::move(nested)), reply_(std::move(reply)) {}
 
   void Failed(const Error& error) override { reply_.Fail(error); }
 
@@ -23,28 +25,28 @@ class NestedTxnWaiter final : public AdmittedWaiter {
     if (!result.value.has_value()) return reply_.Fail(std::move(result.value).error());
     auto& txn = std::get<mvcc::TxnResult>(*result.value);
     TakeOut(nested_, txn);
-    const ResponseHeader header = context_.Header(txn.revision, result.term);
+    const ResponseHeader header = cluster_.Header(txn.revision, result.term);
     reply_.Send(header, std::move(txn), std::move(result.held));
   }
   std::unique_ptr<AdmittedWaiter> Successor() override {
-    return std::make_unique<NestedTxnWaiter>(context_, std::move(nested_), std::move(reply_));
+    return std::make_unique<NestedTxnWaiter>(cluster_, std::move(nested_), std::move(reply_));
   }
 
-  const ServiceContext& context_;
+  const ClusterFacts& cluster_;
   NestedRanges nested_;
   Reply<mvcc::TxnResult> reply_;
 };
 
 }  // namespace
 
-void ProposeNested(ServiceContext& context, const rpc::CallContext& call,
-                   Received<mvcc::TxnRequest> txn, Reply<mvcc::TxnResult> reply) {
+void ProposeNested(Proposer& proposer, const rpc::CallContext& call, Received<mvcc::TxnRequest> txn,
+                   Reply<mvcc::TxnResult> reply) {
   NestedRanges nested = NestRanges(txn.request);
   const SharedBytes body = EncodeTxn(txn.request);
-  context.ProposeFor(
+  proposer.ProposeFor(
       call.caller, call.loop(), RequestKind::kTxn, body.view(),
-      std::make_unique<NestedTxnWaiter>(context, std::move(nested), std::move(reply)),
-      context.limits.request_timeout);
+      std::make_unique<NestedTxnWaiter>(proposer.cluster(), std::move(nested), std::move(reply)),
+      proposer.limits().request_timeout);
 }
 
 }  // namespace kvorum::server

@@ -20,7 +20,7 @@
 #include "base/shared_bytes.h"
 #include "mvcc/store/store_view.h"
 #include "rpc/call/large_answer.h"
-#include "server/call/service_context.h"
+#include "server/call/service_limits.h"
 
 namespace kvorum::server {
 

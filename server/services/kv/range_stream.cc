@@ -5,6 +5,7 @@
 
 #include "api/kv_encode.h"
 #include "base/failpoint/failpoint.h"
+#include "server/call/reads.h"
 
 namespace kvorum::server {
 namespace {
@@ -33,10 +34,10 @@ Result<mvcc::RangeSummary> ReadChunk(mvcc::ReadView& view, const mvcc::RangeRequ
 
 }  // namespace
 
-RangeStreamSession::RangeStreamSession(ServiceContext& context,
+RangeStreamSession::RangeStreamSession(const Reads& reads,
                                        std::shared_ptr<rpc::ServerStream> stream, SharedBytes bytes,
                                        const mvcc::RangeRequest& request)
-    : context_(context),
+    : reads_(reads),
       stream_(std::move(stream)),
       bytes_(std::move(bytes)),
       request_(request),
@@ -45,7 +46,7 @@ RangeStreamSession::RangeStreamSession(ServiceContext& context,
 }
 
 void RangeStreamSession::Start() {
-  context_.executors.readers->Post([self = shared_from_this()] {
+  reads_.executors.readers->Post([self = shared_from_this()] {
     if (self->request_.count_only) return self->SendCount();
     self->Step();
   });
@@ -54,10 +55,10 @@ void RangeStreamSession::Start() {
 void RangeStreamSession::Fail(const Error& error) { stream_->Finish(error); }
 
 void RangeStreamSession::SendCount() {
-  auto held = context_.ReadFor(stream_->context().caller, request_);
+  auto held = reads_.ReadFor(stream_->context().caller, request_);
   if (!held.has_value()) return Fail(held.error());
   mvcc::ReadView& view = **held;
-  RangeEncoder encoder(context_.Header(view.revision()));
+  RangeEncoder encoder(reads_.cluster.Header(view.revision()));
   const auto summary = view.Range(request_, encoder);
   if (!summary.has_value()) return Fail(summary.error());
   Send(encoder.Finish(/*more=*/false, summary->count), /*last=*/true);
@@ -66,7 +67,7 @@ void RangeStreamSession::SendCount() {
 void RangeStreamSession::Step() {
   if (stream_->context().cancelled()) return;
   KV_FAILPOINT("beforeRangeStreamChunk");
-  auto held = context_.ReadFor(stream_->context().caller, request_);
+  auto held = reads_.ReadFor(stream_->context().caller, request_);
   if (!held.has_value()) return Fail(held.error());
   mvcc::ReadView& view = **held;
   if (header_revision_ == 0) {
@@ -75,7 +76,7 @@ void RangeStreamSession::Step() {
   }
   RangeEncoder encoder;
   encoder.KeepLastKey();
-  encoder.SetMaxBytes(MostChunkBytes(context_.limits.max_request_bytes));
+  encoder.SetMaxBytes(MostChunkBytes(reads_.limits.max_request_bytes));
   auto summary = ReadChunk(view, request_, encoder);
   if (!summary.has_value()) return Fail(summary.error());
   const auto is_last = [&] {
@@ -87,7 +88,7 @@ void RangeStreamSession::Step() {
     request_.sort_target = mvcc::SortTarget::kKey;
     encoder = RangeEncoder();
     encoder.KeepLastKey();
-    encoder.SetMaxBytes(MostChunkBytes(context_.limits.max_request_bytes));
+    encoder.SetMaxBytes(MostChunkBytes(reads_.limits.max_request_bytes));
     summary = ReadChunk(view, request_, encoder);
     if (!summary.has_value()) return Fail(summary.error());
   }
@@ -97,14 +98,14 @@ void RangeStreamSession::Step() {
     next_key_ = encoder.last_key() + '\0';
     request_.key = next_key_;
     request_.limit = std::min(
-        NextChunkRows(request_.limit, encoder.size_bytes(), context_.limits.max_request_bytes),
+        NextChunkRows(request_.limit, encoder.size_bytes(), reads_.limits.max_request_bytes),
         total_limit_ - sent_rows_);
     return Send(encoder.Finish(false, 0), last);
   }
   // The range's own count covers the rest of it when this chunk began.
   const std::int64_t count = sent_rows_ - encoder.rows() + summary->count;
   std::string tail;
-  AppendHeader(tail, context_.Header(header_revision_));
+  AppendHeader(tail, reads_.cluster.Header(header_revision_));
   std::string message(encoder.Finish(summary->more, count).view());
   message += tail;
   Send(SharedBytes::Own(std::move(message)), last);
@@ -115,7 +116,7 @@ void RangeStreamSession::Send(SharedBytes chunk, bool last) {
                  [self = shared_from_this(), last](Result<void> written) {
                    if (!written.has_value()) return;  // the client has left
                    if (last) return self->stream_->FinishOk();
-                   self->context_.executors.readers->Post([self] { self->Step(); });
+                   self->reads_.executors.readers->Post([self] { self->Step(); });
                  });
 }
 

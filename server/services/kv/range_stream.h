@@ -11,14 +11,15 @@
 
 #include "mvcc/records/requests.h"
 #include "rpc/call/service.h"
-#include "server/call/service_context.h"
 
 namespace kvorum::server {
+
+struct Reads;
 
 class RangeStreamSession final : public std::enable_shared_from_this<RangeStreamSession> {
  public:
   // `bytes` owns the bytes that the request refers to.
-  RangeStreamSession(ServiceContext& context, std::shared_ptr<rpc::ServerStream> stream,
+  RangeStreamSession(const Reads& reads, std::shared_ptr<rpc::ServerStream> stream,
                      SharedBytes bytes, const mvcc::RangeRequest& request);
   void Start();
   void Fail(const Error& error);
@@ -28,7 +29,7 @@ class RangeStreamSession final : public std::enable_shared_from_this<RangeStream
   void SendCount();
   void Send(SharedBytes chunk, bool last);
 
-  ServiceContext& context_;
+  const Reads& reads_;
   std::shared_ptr<rpc::ServerStream> stream_;
   const SharedBytes bytes_;
   mvcc::RangeRequest request_;

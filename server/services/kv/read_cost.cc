@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "mvcc/store/store.h"
+#include "server/call/reads.h"
 
 namespace kvorum::server {
 namespace {
@@ -30,9 +31,9 @@ bool ReadsValues(const mvcc::TxnRequest& request) {
 }
 
 template <class Request>
-ReadPlace PlaceByRows(const ServiceContext& context, const Request& request) {
+ReadPlace PlaceByRows(const Reads& reads, const Request& request) {
   if (ReadsValues(request)) return ReadPlace::kReaders;
-  auto view = HeldView::Take(*context.store);
+  auto view = HeldView::Take(reads.store);
   if (!view.has_value()) return ReadPlace::kReaders;
   const std::int64_t rows = (*view)->EstimateRows(request, kRowsOfPage + 1);
   if (rows <= kRowsOnLoop) return ReadPlace::kLoop;
@@ -41,11 +42,11 @@ ReadPlace PlaceByRows(const ServiceContext& context, const Request& request) {
 
 }  // namespace
 
-ReadPlace PlaceOf(const ServiceContext& context, const mvcc::RangeRequest& request) {
-  return request.range_end.empty() ? ReadPlace::kLoop : PlaceByRows(context, request);
+ReadPlace PlaceOf(const Reads& reads, const mvcc::RangeRequest& request) {
+  return request.range_end.empty() ? ReadPlace::kLoop : PlaceByRows(reads, request);
 }
-ReadPlace PlaceOf(const ServiceContext& context, const mvcc::TxnRequest& request) {
-  return PlaceByRows(context, request);
+ReadPlace PlaceOf(const Reads& reads, const mvcc::TxnRequest& request) {
+  return PlaceByRows(reads, request);
 }
 
 }  // namespace kvorum::server

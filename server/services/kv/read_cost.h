@@ -4,9 +4,10 @@
 #include <cstdint>
 
 #include "mvcc/records/requests.h"
-#include "server/call/service_context.h"
 
 namespace kvorum::server {
+
+struct Reads;
 
 enum class ReadPlace : std::uint8_t {
   kLoop,     // the call's I/O loop
@@ -17,7 +18,7 @@ enum class ReadPlace : std::uint8_t {
 // Decided by the number of rows, which the index gives in O(log n); of an old revision by that of
 // the keys to be looked at, dead ones too. A read placed on the loop may turn out to have more
 // bytes than AnswerLimits::loop_bytes.
-ReadPlace PlaceOf(const ServiceContext& context, const mvcc::RangeRequest& request);
-ReadPlace PlaceOf(const ServiceContext& context, const mvcc::TxnRequest& request);
+ReadPlace PlaceOf(const Reads& reads, const mvcc::RangeRequest& request);
+ReadPlace PlaceOf(const Reads& reads, const mvcc::TxnRequest& request);
 
 }  // namespace kvorum::server

@@ -12,6 +12,7 @@
 #include "server/call/access.h"
 #include "server/call/api.h"
 #include "server/call/method_registrar.h"
+#include "server/call/reads.h"
 #include "server/services/kv/stream_tail.h"
 #include "watch/hub.h"
 #include "watch/shard.h"
@@ -44,7 +45,7 @@ std::string StatusText(const Error& error) {
 class WatchSession final : public watch::StreamSink,
                            public std::enable_shared_from_this<WatchSession> {
  public:
-  WatchSession(ServiceContext& context, std::shared_ptr<rpc::ServerStream> stream);
+  WatchSession(const Reads& reads, std::shared_ptr<rpc::ServerStream> stream);
   void Start(watch::Shard& shard);
 
   // ---- watch::StreamSink ----
@@ -68,7 +69,7 @@ class WatchSession final : public watch::StreamSink,
   void EndTail();
   void End();
 
-  ServiceContext& context_;
+  const Reads& reads_;
   std::shared_ptr<rpc::ServerStream> stream_;  // null at the end
   std::unique_ptr<watch::Stream> watches_;
 
@@ -84,8 +85,8 @@ class WatchSession final : public watch::StreamSink,
   mutable bool stream_waits_ = false;  // the stream of watchers was notified that there is no room
 };
 
-WatchSession::WatchSession(ServiceContext& context, std::shared_ptr<rpc::ServerStream> stream)
-    : context_(context), stream_(std::move(stream)) {}
+WatchSession::WatchSession(const Reads& reads, std::shared_ptr<rpc::ServerStream> stream)
+    : reads_(reads), stream_(std::move(stream)) {}
 
 void WatchSession::Start(watch::Shard& shard) {
   watches_ = shard.Open(*this);
@@ -145,32 +146,32 @@ void WatchSession::Handle(const SharedBytes& bytes) {
 // A caller that may not read the range, or whose token is no longer valid, is refused this watcher
 // and keeps the others. An impossible revision is reported first, to anybody.
 void WatchSession::Create(const SharedBytes& bytes, const watch::CreateRequest& request) {
-  const Access* const access = context_.access;
+  const Access& access = reads_.access;
   const auto create = [this](const watch::CreateRequest& admitted) {
     watches_->Create(admitted);
     GoOn();
   };
-  if (access == nullptr || access->is_off() || request.start_revision < 0) return create(request);
+  if (access.is_off() || request.start_revision < 0) return create(request);
   // `bytes` holds the bytes that the request refers to.
   Access::Check check = [request, bytes](const Asker& asker) {
     const std::string_view key = request.key.empty() ? kSmallestKey : request.key;
     return asker.state.CheckRead(asker.identity, key, request.range_end);
   };
-  if (access->Admit(stream_->context(), check).has_value()) return create(request);
-  access->AdmitUpToDate({stream_, &stream_->context()}, std::move(check),
-                        [self = shared_from_this(), bytes, request, create](Result<void> admitted) {
-                          if (self->stream_ == nullptr) return;
-                          if (admitted.has_value()) return create(request);
-                          self->watches_->Refuse(StatusText(admitted.error()));
-                          self->GoOn();
-                        });
+  if (access.Admit(stream_->context(), check).has_value()) return create(request);
+  access.AdmitUpToDate({stream_, &stream_->context()}, std::move(check),
+                       [self = shared_from_this(), bytes, request, create](Result<void> admitted) {
+                         if (self->stream_ == nullptr) return;
+                         if (admitted.has_value()) return create(request);
+                         self->watches_->Refuse(StatusText(admitted.error()));
+                         self->GoOn();
+                       });
 }
 
 void WatchSession::Send(const watch::Response& response, const watch::Body* events) {
   std::string& tail = tail_.Open();
   const std::size_t prefix_at = tail.size();
   tail.append(rpc::kMessagePrefixBytes, '\0');
-  AppendWatchResponse(tail, context_.Header(response.revision), response);
+  AppendWatchResponse(tail, reads_.cluster.Header(response.revision), response);
   std::size_t size = tail.size() - prefix_at - rpc::kMessagePrefixBytes;
   if (events != nullptr) size += events->size_bytes;
   tail.replace(prefix_at, rpc::kMessagePrefixBytes, rpc::View(rpc::PrefixOf(size)));
@@ -196,7 +197,7 @@ void WatchSession::EndTail() {
 }
 
 bool WatchSession::HasRoom() const {
-  const bool room = pending_bytes_ + sending_bytes_ < context_.limits.watch_window_bytes;
+  const bool room = pending_bytes_ + sending_bytes_ < reads_.limits.watch_window_bytes;
   if (!room) stream_waits_ = true;
   return room;
 }
@@ -212,7 +213,7 @@ void WatchSession::SendPending() {
 // come meanwhile, or the end.
 void WatchSession::HoldUp() {
   rpc::Loop* const loop = stream_->context().loop();
-  context_.executors.readers->Post([self = shared_from_this(), loop] {
+  reads_.executors.readers->Post([self = shared_from_this(), loop] {
     KV_FAILPOINT("beforeSendWatchResponse");
     Task send = [self] {
       if (self->stream_ != nullptr) self->SendNow();
@@ -236,7 +237,7 @@ void WatchSession::OnSent(const Result<void>& sent) {
   if (stream_ == nullptr || !sent.has_value()) return;
   SendPending();
   if (fault_.has_value()) return FinishIfFaulty();
-  if (pending_bytes_ + sending_bytes_ < context_.limits.watch_window_bytes / 2) OnRoom();
+  if (pending_bytes_ + sending_bytes_ < reads_.limits.watch_window_bytes / 2) OnRoom();
 }
 
 void WatchSession::OnRoom() {
@@ -254,16 +255,15 @@ void WatchSession::End() {
 
 }  // namespace
 
-void WatchService::Register(rpc::Router& router) {
-  MethodRegistrar(router, context_)
-      .AddStream(api::kWatch,
-                 [this](std::shared_ptr<rpc::ServerStream> stream) { Watch(std::move(stream)); });
+void WatchService::Register(MethodRegistrar& methods) {
+  methods.AddStream(
+      api::kWatch, [this](std::shared_ptr<rpc::ServerStream> stream) { Watch(std::move(stream)); });
 }
 
 void WatchService::Watch(std::shared_ptr<rpc::ServerStream> stream) {
   const rpc::Loop* loop = stream->context().loop();
-  watch::Shard& shard = context_.watches->shard(loop == nullptr ? 0 : loop->index());
-  std::make_shared<WatchSession>(context_, std::move(stream))->Start(shard);
+  watch::Shard& shard = hub_.shard(loop == nullptr ? 0 : loop->index());
+  std::make_shared<WatchSession>(reads_, std::move(stream))->Start(shard);
 }
 
 }  // namespace kvorum::server

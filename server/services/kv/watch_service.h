@@ -4,19 +4,27 @@
 #include <memory>
 
 #include "rpc/call/service.h"
-#include "server/call/service_context.h"
+
+namespace kvorum::watch {
+class Hub;
+}  // namespace kvorum::watch
 
 namespace kvorum::server {
 
+class MethodRegistrar;
+struct Reads;
+
 class WatchService {
  public:
-  explicit WatchService(ServiceContext& context) : context_(context) {}
-  void Register(rpc::Router& router);
+  // Both outlive the service. `hub` has one shard for each I/O loop.
+  WatchService(const Reads& reads, watch::Hub& hub) : reads_(reads), hub_(hub) {}
+  void Register(MethodRegistrar& methods);
 
   void Watch(std::shared_ptr<rpc::ServerStream> stream);
 
  private:
-  ServiceContext& context_;
+  const Reads& reads_;
+  watch::Hub& hub_;
 };
 
 }  // namespace kvorum::server

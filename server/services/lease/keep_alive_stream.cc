@@ -8,6 +8,7 @@
 #include "rpc/call/grpc_protocol.h"
 #include "server/call/access.h"
 #include "server/call/admission.h"
+#include "server/call/reads.h"
 
 namespace kvorum::server {
 namespace {
@@ -47,7 +48,7 @@ void KeepAliveStream::OnRead(Result<std::optional<SharedBytes>> message) {
   if (message.has_value() && !message->has_value()) return OnEnd();
   const Result<lease::LeaseId> id = IdOf(message);
   // Taken before the renewal, so that its revision is not after one at which the lease was gone.
-  const ResponseHeader header = context_.Header(context_.store->revision());
+  const ResponseHeader header = reads_.cluster.Header(reads_.store.revision());
   std::uint64_t number = 0;
   {
     std::lock_guard lock(mutex_);
@@ -69,15 +70,15 @@ void KeepAliveStream::OnRead(Result<std::optional<SharedBytes>> message) {
 // Checked at each renewal: a token may have ended, or the lease may have got keys that the caller
 // may not write.
 void KeepAliveStream::Admit(std::uint64_t number, lease::LeaseId id) {
-  const Access* const access = context_.access;
-  if (access == nullptr || access->is_off()) return Renew(number, id);
+  const Access& access = reads_.access;
+  if (access.is_off()) return Renew(number, id);
   Access::Check check = [id](const Asker& asker) { return AdmitsLease(asker, id); };
-  if (access->Admit(stream_->context(), check).has_value()) return Renew(number, id);
-  access->AdmitUpToDate({stream_, &stream_->context()}, std::move(check),
-                        [self = shared_from_this(), number, id](Result<void> admitted) {
-                          if (admitted.has_value()) return self->Renew(number, id);
-                          self->Renewed(number, std::unexpected(std::move(admitted).error()));
-                        });
+  if (access.Admit(stream_->context(), check).has_value()) return Renew(number, id);
+  access.AdmitUpToDate({stream_, &stream_->context()}, std::move(check),
+                       [self = shared_from_this(), number, id](Result<void> admitted) {
+                         if (admitted.has_value()) return self->Renew(number, id);
+                         self->Renewed(number, std::unexpected(std::move(admitted).error()));
+                       });
 }
 
 void KeepAliveStream::Renew(std::uint64_t number, lease::LeaseId id) {

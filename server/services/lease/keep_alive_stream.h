@@ -14,7 +14,6 @@
 #include <optional>
 
 #include "rpc/call/service.h"
-#include "server/call/service_context.h"
 #include "server/services/lease/lease_access.h"
 
 namespace kvorum::server {
@@ -22,9 +21,9 @@ namespace kvorum::server {
 class KeepAliveStream final : public std::enable_shared_from_this<KeepAliveStream> {
  public:
   // Both outlive the session.
-  KeepAliveStream(ServiceContext& context, LeaseAccess& access,
+  KeepAliveStream(const Reads& reads, LeaseAccess& access,
                   std::shared_ptr<rpc::ServerStream> stream)
-      : context_(context), access_(access), stream_(std::move(stream)) {}
+      : reads_(reads), access_(access), stream_(std::move(stream)) {}
   void Start() { Read(); }
 
  private:
@@ -45,7 +44,7 @@ class KeepAliveStream final : public std::enable_shared_from_this<KeepAliveStrea
   void Write();
   void OnWritten(const Result<void>& written);
 
-  ServiceContext& context_;
+  const Reads& reads_;
   LeaseAccess& access_;
   const std::shared_ptr<rpc::ServerStream> stream_;
 

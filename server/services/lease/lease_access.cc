@@ -7,6 +7,7 @@
 
 #include "base/api_errors.h"
 #include "base/failpoint/failpoint.h"
+#include "server/call/reads.h"
 #include "server/call/request_batcher.h"
 #include "server/peer/transport/peer_poster.h"
 #include "server/replica/drive/replica.h"
@@ -23,16 +24,16 @@ constexpr unsigned kNotFound = 404;
 
 }  // namespace
 
-TimePoint LeaseAccess::Now() const { return context_.replica->clock().Now(); }
+TimePoint LeaseAccess::Now() const { return reads_.cluster.Now(); }
 
 bool LeaseAccess::IsPrimaryIn(raft::Term term) const {
-  return context_.replica->leading_term() == term && context_.leases->primary_term() == term;
+  return reads_.cluster.replica.leading_term() == term && parts_.leases.primary_term() == term;
 }
 
 template <failpoint::Name name>
 void LeaseAccess::Pass(Task task) {
   if (!failpoint::kPoint<name>.IsArmed()) return task();
-  context_.executors.readers->Post([task = std::move(task)]() mutable {
+  reads_.executors.readers->Post([task = std::move(task)]() mutable {
     static_cast<void>(failpoint::kPoint<name>.Evaluate());
     task();
   });
@@ -42,10 +43,10 @@ void LeaseAccess::Pass(Task task) {
 
 void LeaseAccess::RenewHere(rpc::Loop* loop, lease::LeaseId id, RenewCallback callback) {
   ConfirmThenRenew(
-      loop, std::make_unique<Renewing>(Renewing{.term = context_.replica->leading_term(),
+      loop, std::make_unique<Renewing>(Renewing{.term = reads_.cluster.replica.leading_term(),
                                                 .id = id,
                                                 .asked = {},
-                                                .deadline = Now() + context_.limits.request_timeout,
+                                                .deadline = Now() + reads_.limits.request_timeout,
                                                 .callback = std::move(callback)}));
 }
 
@@ -54,7 +55,7 @@ void LeaseAccess::ConfirmThenRenew(rpc::Loop* loop, std::unique_ptr<Renewing> re
   renewing->asked = Now();
   // Everything committed when the request came is applied then: a lease that is missing has been
   // revoked, or was never granted.
-  context_.batcher->Read(
+  reads_.batcher.Read(
       loop, [this, renewing = std::move(renewing)](const Result<void>& confirmed) mutable {
         if (!confirmed.has_value()) return renewing->callback(kErrNotPrimary.Fail());
         RenewConfirmed(std::move(renewing));
@@ -65,10 +66,10 @@ void LeaseAccess::ConfirmThenRenew(rpc::Loop* loop, std::unique_ptr<Renewing> re
 // has others to serve.
 bool LeaseAccess::IsHeldUp(std::unique_ptr<Renewing>& renewing) {
   if (!KV_FAILPOINT_ARMED("beforeCheckpointInLeaseRenew") || renewing->was_held_up) return false;
-  const auto times = context_.leases->TimeToLive(renewing->id, /*keys=*/false);
+  const auto times = parts_.leases.TimeToLive(renewing->id, /*keys=*/false);
   if (!times.has_value() || !times->has_value() || (*times)->ttl_s <= 0) return false;
   renewing->was_held_up = true;
-  context_.executors.readers->Post([this, renewing = std::move(renewing)]() mutable {
+  reads_.executors.readers->Post([this, renewing = std::move(renewing)]() mutable {
     KV_FAILPOINT("beforeCheckpointInLeaseRenew");
     RenewConfirmed(std::move(renewing));
   });
@@ -78,7 +79,7 @@ bool LeaseAccess::IsHeldUp(std::unique_ptr<Renewing>& renewing) {
 void LeaseAccess::RenewConfirmed(std::unique_ptr<Renewing> renewing) {
   if (!IsPrimaryIn(renewing->term)) return renewing->callback(kErrNotPrimary.Fail());
   if (IsHeldUp(renewing)) return;
-  if (Now() - renewing->asked >= context_.limits.election_timeout)
+  if (Now() - renewing->asked >= reads_.limits.election_timeout)
     return ConfirmThenRenew(nullptr, std::move(renewing));
   auto shared = std::make_shared<std::unique_ptr<Renewing>>(std::move(renewing));
   const lease::LeaseId id = (*shared)->id;
@@ -87,7 +88,7 @@ void LeaseAccess::RenewConfirmed(std::unique_ptr<Renewing> renewing) {
     // Revoked, no longer this member's decision, or too late: another look at the table tells.
     RenewConfirmed(std::move(*shared));
   };
-  const auto renewed = context_.leases->Renew(id, waits ? std::move(settled) : nullptr);
+  const auto renewed = parts_.leases.Renew(id, waits ? std::move(settled) : nullptr);
   switch (renewed.outcome) {
     case Leases::Renewal::kRenewed:
       return (*shared)->callback(renewed.ttl_s);
@@ -106,7 +107,7 @@ void LeaseAccess::RenewConfirmed(std::unique_ptr<Renewing> renewing) {
 void LeaseAccess::TakeCheckpointBack(std::unique_ptr<Renewing> renewing) {
   const raft::Term term = renewing->term;
   const lease::LeaseId id = renewing->id;
-  context_.lease_expiry->TakeCheckpointBack(
+  parts_.expiry.TakeCheckpointBack(
       term, id, [this, renewing = std::move(renewing)](bool is_taken_back) mutable {
         if (!is_taken_back) return renewing->callback(kErrNotPrimary.Fail());
         RenewConfirmed(std::move(renewing));
@@ -125,15 +126,15 @@ void LeaseAccess::TimeToLiveForMember(LeaseTimeToLiveRequest request, TimesCallb
 
 void LeaseAccess::TimeToLiveHere(rpc::Loop* loop, LeaseTimeToLiveRequest request, Asked asked,
                                  TimesCallback callback) {
-  const raft::Term term = context_.replica->leading_term();
+  const raft::Term term = reads_.cluster.replica.leading_term();
   if (term == 0) return callback(kErrNotPrimary.Fail());
-  context_.batcher->Read(loop, [this, request, asked, callback = std::move(callback)](
-                                   const Result<void>& confirmed) mutable {
+  reads_.batcher.Read(loop, [this, request, asked, callback = std::move(callback)](
+                                const Result<void>& confirmed) mutable {
     if (!confirmed.has_value()) return callback(std::unexpected(confirmed.error()));
     Task look_up = [this, request, callback = std::move(callback)]() mutable {
       if (!request.keys) return LookUpTimes(request, std::move(callback));
       // Copying and sorting a million of them takes a while, and so does checking them.
-      context_.executors.readers->Post([this, request, callback = std::move(callback)]() mutable {
+      reads_.executors.readers->Post([this, request, callback = std::move(callback)]() mutable {
         LookUpTimes(request, std::move(callback));
       });
     };
@@ -147,7 +148,7 @@ void LeaseAccess::TimeToLiveHere(rpc::Loop* loop, LeaseTimeToLiveRequest request
 }
 
 void LeaseAccess::LookUpTimes(LeaseTimeToLiveRequest request, TimesCallback callback) {
-  auto times = context_.leases->TimeToLive(request.id, request.keys);
+  auto times = parts_.leases.TimeToLive(request.id, request.keys);
   if (!times.has_value()) return callback(std::unexpected(std::move(times).error()));
   if (!times->has_value()) return callback(kErrLeaseNotFound.Fail());
   callback(std::move(**times));
@@ -163,7 +164,7 @@ void LeaseAccess::Renew(rpc::Loop* loop, lease::LeaseId id, RenewCallback callba
           .path = kLeasesPath,
           .body = SharedBytes::Own(EncodeLeaseId(id)),
           .decode = [id](std::string_view answer) { return DecodeForwardedKeepAlive(answer, id); },
-          .deadline = Now() + context_.limits.request_timeout,
+          .deadline = Now() + reads_.limits.request_timeout,
           .callback = std::move(callback)}));
 }
 
@@ -179,7 +180,7 @@ void LeaseAccess::TimeToLive(rpc::Loop* loop, LeaseTimeToLiveRequest request,
                 .body = SharedBytes::Own(EncodeInternalTimeToLive(request)),
                 .decode = [id = request.id](
                               std::string_view answer) { return DecodeInternalTimes(answer, id); },
-                .deadline = Now() + context_.limits.request_timeout,
+                .deadline = Now() + reads_.limits.request_timeout,
                 .callback = std::move(callback)}));
 }
 
@@ -192,7 +193,7 @@ std::uint64_t LeaseAccess::Remember(Posted posted) {
     posted_.emplace(number, std::move(posted));
     is_first = !std::exchange(is_following_, true);
   }
-  if (is_first) context_.executors.timers->PostAt(Now() + kRetryPause, [this] { FollowLeader(); });
+  if (is_first) reads_.executors.timers->PostAt(Now() + kRetryPause, [this] { FollowLeader(); });
   return number;
 }
 
@@ -213,7 +214,7 @@ void LeaseAccess::FollowLeader() {
   bool goes_on = false;
   {
     std::lock_guard lock(mutex_);
-    const raft::MemberId leader = context_.replica->leader();
+    const raft::MemberId leader = reads_.cluster.replica.leader();
     for (auto each = posted_.begin(); leader != raft::kNone && each != posted_.end();) {
       if (each->second.leader == leader) {
         ++each;
@@ -224,7 +225,7 @@ void LeaseAccess::FollowLeader() {
     }
     goes_on = is_following_ = !posted_.empty();
   }
-  if (goes_on) context_.executors.timers->PostAt(Now() + kRetryPause, [this] { FollowLeader(); });
+  if (goes_on) reads_.executors.timers->PostAt(Now() + kRetryPause, [this] { FollowLeader(); });
   for (Task& ask_again : elsewhere) ask_again();
 }
 
@@ -246,7 +247,7 @@ bool LeaseAccess::IsTold(const Query<Value>& query) {
 template <class Value>
 void LeaseAccess::Ask(rpc::Loop* loop, std::shared_ptr<Query<Value>> query) {
   if (IsTold(*query)) return;
-  if (context_.replica->leading_term() == 0) return AskLeader(std::move(query));
+  if (reads_.cluster.replica.leading_term() == 0) return AskLeader(std::move(query));
   query->ask_here(loop, [this, query](Result<Value> answer) mutable {
     const bool is_elsewhere = !answer.has_value() && answer.error() == kErrNotPrimary.ToError() &&
                               Now() < query->deadline;
@@ -258,33 +259,33 @@ void LeaseAccess::Ask(rpc::Loop* loop, std::shared_ptr<Query<Value>> query) {
 template <class Value>
 void LeaseAccess::AskLeader(std::shared_ptr<Query<Value>> query) {
   const Duration left = query->deadline - Now();
-  const raft::MemberId leader = context_.replica->leader();
+  const raft::MemberId leader = reads_.cluster.replica.leader();
   if (left <= Duration::zero())
     return Tell<Value>(*query, leader == raft::kNone ? kErrNoLeader.Fail() : kErrTimeout.Fail());
-  if (leader == raft::kNone || leader == context_.member_id || context_.poster == nullptr)
+  if (leader == raft::kNone || leader == reads_.cluster.member_id)
     return AskAgain(std::move(query));
   const std::uint64_t number =
       Remember({.leader = leader, .ask_again = [this, query] { Ask(nullptr, query); }});
-  context_.poster->Post(leader, std::string(query->path), query->body, left,
-                        [this, query, number](Result<PeerPoster::Answer> answer) mutable {
-                          const bool is_last = Forget(number);
-                          if (answer.has_value() && answer->status == kOk) {
-                            if (auto value = query->decode(answer->body); value.has_value())
-                              return Tell<Value>(*query, std::move(value));
-                          }
-                          const bool is_not_found = answer.has_value() &&
-                                                    answer->status == kNotFound &&
-                                                    answer->body.starts_with(kLeaseNotFoundText);
-                          if (is_not_found) return Tell<Value>(*query, kErrLeaseNotFound.Fail());
-                          if (is_last) AskAgain(std::move(query));
-                        });
+  parts_.poster.Post(leader, std::string(query->path), query->body, left,
+                     [this, query, number](Result<PeerPoster::Answer> answer) mutable {
+                       const bool is_last = Forget(number);
+                       if (answer.has_value() && answer->status == kOk) {
+                         if (auto value = query->decode(answer->body); value.has_value())
+                           return Tell<Value>(*query, std::move(value));
+                       }
+                       const bool is_not_found = answer.has_value() &&
+                                                 answer->status == kNotFound &&
+                                                 answer->body.starts_with(kLeaseNotFoundText);
+                       if (is_not_found) return Tell<Value>(*query, kErrLeaseNotFound.Fail());
+                       if (is_last) AskAgain(std::move(query));
+                     });
 }
 
 // There is no leader, or it has just lost leadership, or it cannot be reached.
 template <class Value>
 void LeaseAccess::AskAgain(std::shared_ptr<Query<Value>> query) {
   const TimePoint when = std::min(Now() + kRetryPause, query->deadline);
-  context_.executors.timers->PostAt(when, [this, query = std::move(query)]() mutable {
+  reads_.executors.timers->PostAt(when, [this, query = std::move(query)]() mutable {
     if (Now() >= query->deadline) return AskLeader(std::move(query));
     Ask(nullptr, std::move(query));
   });

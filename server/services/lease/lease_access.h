@@ -24,7 +24,6 @@
 #include "base/task.h"
 #include "lease/lease_record.h"
 #include "proto/raft_types.h"
-#include "server/call/service_context.h"
 
 namespace kvorum::rpc {
 class Loop;
@@ -37,10 +36,20 @@ inline constexpr std::string_view kLeasesPath = "/leases";
 inline constexpr std::string_view kLeasesInternalPath = "/leases/internal";
 inline constexpr std::string_view kLeaseNotFoundText = "lease not found";
 
+class LeaseExpiry;
+class Leases;
+class PeerPoster;
+struct Reads;
+
 class LeaseAccess {
  public:
-  // The context outlives this and all its requests.
-  explicit LeaseAccess(ServiceContext& context) : context_(context) {}
+  struct Parts {
+    Leases& leases;
+    LeaseExpiry& expiry;
+    PeerPoster& poster;  // to the leader
+  };
+  // They outlive this and all its requests.
+  LeaseAccess(const Reads& reads, const Parts& parts) : reads_(reads), parts_(parts) {}
 
   // The time to live of the lease from now on; kErrLeaseNotFound, kErrNotPrimary (this member leads
   // and has no quorum), kErrNoLeader, kErrTimeout (also for a lease that is expired and cannot be
@@ -125,7 +134,8 @@ class LeaseAccess {
   bool IsPrimaryIn(raft::Term term) const;
   TimePoint Now() const;
 
-  ServiceContext& context_;
+  const Reads& reads_;
+  const Parts parts_;
   std::mutex mutex_;  // guards the following
   std::map<std::uint64_t, Posted> posted_;
   std::uint64_t next_number_ = 0;

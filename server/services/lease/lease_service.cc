@@ -10,6 +10,8 @@
 #include "mvcc/store/store.h"
 #include "server/call/access.h"
 #include "server/call/method_registrar.h"
+#include "server/call/proposer.h"
+#include "server/call/reads.h"
 #include "server/call/reply_waiter.h"
 #include "server/replica/drive/request_id.h"
 #include "server/services/lease/keep_alive_stream.h"
@@ -30,8 +32,7 @@ lease::LeaseId ChooseId(RequestIdSource& ids) {
 
 }  // namespace
 
-void LeaseService::Register(rpc::Router& router) {
-  MethodRegistrar methods(router, context_);
+void LeaseService::Register(MethodRegistrar& methods) {
   methods.Add(api::kLeaseGrant, this, &LeaseService::Grant);
   methods.Add(api::kLeaseRevoke, this, &LeaseService::Revoke);
   methods.Add(api::kLeaseTimeToLive, this, &LeaseService::TimeToLive);
@@ -44,14 +45,14 @@ void LeaseService::Register(rpc::Router& router) {
 // The id and the time to live are checked where the grant is applied.
 void LeaseService::Grant(const rpc::CallContext& call, Received<LeaseGrantRequest> grant,
                          Reply<LeaseGrantResult> reply) {
-  if (grant.request.id == lease::kNoLease) grant.request.id = ChooseId(*context_.ids);
-  ProposeAndReply(context_, call.caller, call.loop(), RequestKind::kLeaseGrant,
+  if (grant.request.id == lease::kNoLease) grant.request.id = ChooseId(proposer_.ids());
+  ProposeAndReply(proposer_, call.caller, call.loop(), RequestKind::kLeaseGrant,
                   EncodeLeaseGrant(grant.request), std::move(reply));
 }
 
 void LeaseService::Revoke(const rpc::CallContext& call, Received<lease::LeaseId> lease,
                           Reply<LeaseRevokeResult> reply) {
-  ProposeAndReply(context_, call.caller, call.loop(), RequestKind::kLeaseRevoke,
+  ProposeAndReply(proposer_, call.caller, call.loop(), RequestKind::kLeaseRevoke,
                   EncodeLeaseId(lease.request), std::move(reply));
 }
 
@@ -66,9 +67,9 @@ void LeaseService::TimeToLive(const rpc::CallContext& call, Received<LeaseTimeTo
                        if (times->keys.size() <= Access::kLeaseKeysOnLoop)
                          return TellTimes(caller, {id, *std::move(times)}, std::move(reply));
                        // The leader's answer comes on the thread of all questions to members.
-                       context_.executors.readers->Post([this, id, caller = std::move(caller),
-                                                         times = *std::move(times),
-                                                         reply = std::move(reply)]() mutable {
+                       reads_.executors.readers->Post([this, id, caller = std::move(caller),
+                                                       times = *std::move(times),
+                                                       reply = std::move(reply)]() mutable {
                          TellTimes(caller, {id, std::move(times)}, std::move(reply));
                        });
                      });
@@ -76,30 +77,24 @@ void LeaseService::TimeToLive(const rpc::CallContext& call, Received<LeaseTimeTo
 
 void LeaseService::TellTimes(const rpc::Caller& caller, LeaseTimeToLiveResponse response,
                              Reply<LeaseTimeToLiveResponse> reply) {
-  if (context_.access != nullptr) {
-    if (auto allowed = context_.access->CheckReadable(caller, response.times.keys);
-        !allowed.has_value())
-      return reply.Fail(std::move(allowed).error());
-  }
-  reply.Send(context_.Header(context_.store->revision()), std::move(response));
+  if (auto allowed = reads_.access.CheckReadable(caller, response.times.keys); !allowed.has_value())
+    return reply.Fail(std::move(allowed).error());
+  reply.Send(reads_.cluster.Header(reads_.store.revision()), std::move(response));
 }
 
 void LeaseService::Leases(const rpc::CallContext& call, Received<EmptyMessage>,
                           Reply<std::vector<lease::LeaseId>> reply) {
   // Sorting a million of them takes a while.
-  context_.executors.readers->Post(
-      [this, caller = call.caller, reply = std::move(reply)]() mutable {
-        std::vector<lease::LeaseId> ids = context_.leases->List();
-        if (context_.access != nullptr) {
-          if (auto allowed = context_.access->CheckReadable(caller, ids); !allowed.has_value())
-            return reply.Fail(std::move(allowed).error());
-        }
-        reply.Send(context_.Header(context_.store->revision()), std::move(ids));
-      });
+  reads_.executors.readers->Post([this, caller = call.caller, reply = std::move(reply)]() mutable {
+    std::vector<lease::LeaseId> ids = leases_.List();
+    if (auto allowed = reads_.access.CheckReadable(caller, ids); !allowed.has_value())
+      return reply.Fail(std::move(allowed).error());
+    reply.Send(reads_.cluster.Header(reads_.store.revision()), std::move(ids));
+  });
 }
 
 void LeaseService::KeepAlive(std::shared_ptr<rpc::ServerStream> stream) {
-  std::make_shared<KeepAliveStream>(context_, access_, std::move(stream))->Start();
+  std::make_shared<KeepAliveStream>(reads_, access_, std::move(stream))->Start();
 }
 
 }  // namespace kvorum::server

@@ -1,5 +1,7 @@
 // The Lease service: grants and revocations go through the log; renewals and times to live are the
 // primary's (LeaseAccess); the list is this member's own.
+//
+// Handlers may run on any I/O loop.
 #pragma once
 
 #include <memory>
@@ -7,16 +9,19 @@
 #include "rpc/call/service.h"
 #include "server/call/api.h"
 #include "server/call/reply.h"
-#include "server/call/service_context.h"
 #include "server/services/lease/lease_access.h"
 
 namespace kvorum::server {
 
+class MethodRegistrar;
+class Proposer;
+
 class LeaseService {
  public:
-  // The context outlives the service.
-  explicit LeaseService(ServiceContext& context) : context_(context), access_(context) {}
-  void Register(rpc::Router& router);
+  // All outlive the service.
+  LeaseService(Proposer& proposer, const Reads& reads, const LeaseAccess::Parts& parts)
+      : proposer_(proposer), reads_(reads), leases_(parts.leases), access_(reads, parts) {}
+  void Register(MethodRegistrar& methods);
   // For the peer port.
   LeaseAccess& access() { return access_; }
 
@@ -34,7 +39,9 @@ class LeaseService {
   void TellTimes(const rpc::Caller& caller, LeaseTimeToLiveResponse response,
                  Reply<LeaseTimeToLiveResponse> reply);
 
-  ServiceContext& context_;
+  Proposer& proposer_;
+  const Reads& reads_;
+  server::Leases& leases_;
   LeaseAccess access_;
 };
 

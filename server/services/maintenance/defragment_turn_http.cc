@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text/parse_number.h"
+#include "server/call/cluster_facts.h"
 #include "server/replica/drive/replica.h"
 #include "server/state/membership.h"
 
@@ -49,38 +50,37 @@ std::string Write(const Question& question) {
   return path + std::to_string(question.member.value());
 }
 
-bool AskHere(const ServiceContext& context, DefragmentTurns& turns, const Question& question) {
-  const Replica& replica = *context.replica;
-  const raft::Term leading = replica.leader() == context.member_id ? replica.term() : raft::Term{0};
-  return turns.Ask(question.member, question.request, leading, context.member_id,
+bool AskHere(const ClusterFacts& cluster, DefragmentTurns& turns, const Question& question) {
+  const Replica& replica = cluster.replica;
+  const raft::Term leading = replica.leader() == cluster.member_id ? replica.term() : raft::Term{0};
+  return turns.Ask(question.member, question.request, leading, cluster.member_id,
                    replica.clock().Now());
 }
 
 }  // namespace
 
-void HandleDefragmentTurns(rpc::HttpMux& mux, const ServiceContext& context,
-                           DefragmentTurns& turns) {
-  mux.HandlePrefix(std::string(kPrefix), [&context, &turns](const rpc::HttpRequest& request,
+void HandleDefragmentTurns(rpc::HttpMux& mux, const ClusterFacts& cluster, DefragmentTurns& turns) {
+  mux.HandlePrefix(std::string(kPrefix), [&cluster, &turns](const rpc::HttpRequest& request,
                                                             rpc::HttpReply reply) {
     if (request.method != "POST")
       return reply.Send(rpc::HttpResponse::Text(405, "Method Not Allowed\n"));
     const auto question = Read(request.Path().substr(kPrefix.size()));
-    if (!question.has_value() || !context.membership->View()->members.contains(question->member)) {
+    if (!question.has_value() || !cluster.membership.View()->members.contains(question->member)) {
       return reply.Send(rpc::HttpResponse::Text(404, "no such member\n"));
     }
-    const bool has_turn = AskHere(context, turns, *question);
+    const bool has_turn = AskHere(cluster, turns, *question);
     reply.Send(has_turn ? rpc::HttpResponse::Text(kYes, "yes\n")
                         : rpc::HttpResponse::Text(409, "not now\n"));
   });
 }
 
-bool AskForDefragmentTurn(PeerRequester& peers, const ServiceContext& context,
-                          DefragmentTurns& turns, DefragmentTurns::Request request) {
-  const Question question{request, context.member_id};
-  const auto view = context.membership->View();
+bool AskForDefragmentTurn(PeerRequester& peers, const ClusterFacts& cluster, DefragmentTurns& turns,
+                          DefragmentTurns::Request request) {
+  const Question question{request, cluster.member_id};
+  const auto view = cluster.membership.View();
   if (view->members.size() == 1) return true;  // no other member to wait for
-  const raft::MemberId leader = context.replica->leader();
-  if (leader == context.member_id) return AskHere(context, turns, question);
+  const raft::MemberId leader = cluster.replica.leader();
+  if (leader == cluster.member_id) return AskHere(cluster, turns, question);
   const auto member = view->members.find(leader);
   if (member == view->members.end()) return false;
   for (const std::string& url : member->second.peer_urls) {

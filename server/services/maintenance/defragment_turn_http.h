@@ -5,19 +5,19 @@
 #pragma once
 
 #include "rpc/http/http.h"
-#include "server/call/service_context.h"
 #include "server/peer/transport/peer_request.h"
 #include "server/replica/upkeep/defragment_turns.h"
 
 namespace kvorum::server {
 
+struct ClusterFacts;
+
 // The leader's end.
-void HandleDefragmentTurns(rpc::HttpMux& mux, const ServiceContext& context,
-                           DefragmentTurns& turns);
+void HandleDefragmentTurns(rpc::HttpMux& mux, const ClusterFacts& cluster, DefragmentTurns& turns);
 
 // Asks the leader, which may be this member, in which case nothing is sent. Blocks for at most a
 // few seconds. False without a leader.
-bool AskForDefragmentTurn(PeerRequester& peers, const ServiceContext& context,
-                          DefragmentTurns& turns, DefragmentTurns::Request request);
+bool AskForDefragmentTurn(PeerRequester& peers, const ClusterFacts& cluster, DefragmentTurns& turns,
+                          DefragmentTurns::Request request);
 
 }  // namespace kvorum::server

@@ -10,6 +10,7 @@
 #include "base/log/logging.h"
 #include "base/words.h"
 #include "rpc/http/http_error.h"
+#include "server/call/reads.h"
 #include "server/services/maintenance/http_handlers.h"
 
 namespace kvorum::server {
@@ -67,8 +68,8 @@ class RevisionReader final : public nlohmann::json_sax<nlohmann::json> {
   std::int64_t revision_ = 0;
 };
 
-void Answer(const ServiceContext& context, std::int64_t revision, rpc::HttpReply& reply) {
-  const auto hash = context.store->HashKv(revision);
+void Answer(const Reads& reads, std::int64_t revision, rpc::HttpReply& reply) {
+  const auto hash = reads.store.HashKv(revision);
   if (!hash.has_value()) {
     KV_WARN("failed to get hashKV", {"requested-revision", revision},
             {"error", hash.error().message});
@@ -76,12 +77,12 @@ void Answer(const ServiceContext& context, std::int64_t revision, rpc::HttpReply
     if (text.starts_with(kApiPrefix)) text.remove_prefix(kApiPrefix.size());
     return reply.Send(rpc::HttpError(400, text));
   }
-  nlohmann::ordered_json body = {{"header", {{"revision", context.store->revision()}}}};
+  nlohmann::ordered_json body = {{"header", {{"revision", reads.store.revision()}}}};
   if (hash->hash != 0) body["hash"] = hash->hash;
   if (hash->compact_revision != 0) body["compact_revision"] = hash->compact_revision;
   if (hash->revision != 0) body["hash_revision"] = hash->revision;
   rpc::HttpResponse response = rpc::HttpResponse::Json(200, body.dump());
-  response.headers.push_back({std::string(kClusterIdHeader), IdText(context.cluster_id)});
+  response.headers.push_back({std::string(kClusterIdHeader), IdText(reads.cluster.cluster_id)});
   reply.Send(std::move(response));
 }
 
@@ -112,22 +113,22 @@ std::optional<std::int64_t> DecodeHashKvJson(std::string_view json) {
   return reader.revision();
 }
 
-void HandleHashKv(rpc::HttpMux& mux, ServiceContext& context) {
+void HandleHashKv(rpc::HttpMux& mux, const Reads& reads) {
   const auto taken = std::make_shared<std::atomic<int>>(0);
   mux.Handle(std::string(kHashKvPath),
-             [&context, taken](const rpc::HttpRequest& request, rpc::HttpReply reply) {
+             [&reads, taken](const rpc::HttpRequest& request, rpc::HttpReply reply) {
                if (!MethodIsGet(request, reply)) return;
                const auto cluster = request.Header("x-etcd-cluster-id").value_or("");
-               if (!cluster.empty() && cluster != IdText(context.cluster_id))
+               if (!cluster.empty() && cluster != IdText(reads.cluster.cluster_id))
                  return reply.Send(rpc::HttpError(412, "cluster ID mismatch"));
                const auto revision = DecodeHashKvJson(request.body.view());
                if (!revision.has_value())
                  return reply.Send(rpc::HttpError(400, "error unmarshalling request"));
                Place place(taken);
                if (!place.is_free()) return reply.Send(rpc::HttpError(503, "too many requests"));
-               context.executors.hasher->Post(
-                   [&context, revision = *revision, place = std::move(place),
-                    reply = std::move(reply)]() mutable { Answer(context, revision, reply); });
+               reads.executors.hasher->Post(
+                   [&reads, revision = *revision, place = std::move(place),
+                    reply = std::move(reply)]() mutable { Answer(reads, revision, reply); });
              });
 }
 

@@ -9,9 +9,10 @@
 #include <string_view>
 
 #include "rpc/http/http.h"
-#include "server/call/service_context.h"
 
 namespace kvorum::server {
+
+struct Reads;
 
 inline constexpr std::string_view kHashKvPath = "/members/hashkv";
 
@@ -19,7 +20,7 @@ inline constexpr std::string_view kHashKvPath = "/members/hashkv";
 // of several counts, null changes nothing, an integer only. Nothing if it is malformed.
 std::optional<std::int64_t> DecodeHashKvJson(std::string_view json);
 
-// `context` outlives the mux.
-void HandleHashKv(rpc::HttpMux& mux, ServiceContext& context);
+// `reads` outlives the mux.
+void HandleHashKv(rpc::HttpMux& mux, const Reads& reads);
 
 }  // namespace kvorum::server

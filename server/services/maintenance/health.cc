@@ -12,6 +12,7 @@
 #include "rpc/http/http_error.h"
 #include "server/call/leader_streams.h"
 #include "server/call/quarantine.h"
+#include "server/call/reads.h"
 #include "server/call/request_batcher.h"
 #include "server/replica/drive/replica.h"
 #include "server/services/maintenance/http_handlers.h"
@@ -72,34 +73,34 @@ class Health::OfLeader final : public NeedsLeader {
 void Health::ServeHealth(const rpc::HttpRequest& request, rpc::HttpReply reply) {
   if (!MethodIsGet(request, reply)) return;
   const auto excluded = QueryValues(request.Query(), "exclude");
-  for (const Alarm& alarm : context_.alarms->List()) {
+  for (const Alarm& alarm : reads_.cluster.alarms.List()) {
     const std::string name = AlarmName(alarm.type);
     if (std::ranges::find(excluded, name) != excluded.end()) continue;
     const bool named = alarm.type == AlarmType::kNoSpace || alarm.type == AlarmType::kCorrupt;
     return Answer(reply, "ALARM " + (named ? name : "UNKNOWN"));
   }
-  const bool is_out = context_.quarantine != nullptr && context_.quarantine->stands();
+  const bool is_out = quarantine_.stands();
   if (is_out && std::ranges::find(excluded, "CORRUPT") == excluded.end())
     return Answer(reply, "ALARM CORRUPT");
   const auto serializable = QueryValues(request.Query(), "serializable");
   if (!serializable.empty() && serializable.front() == "true") return Answer(reply, "");
-  if (context_.replica->leader() == raft::kNone) return Answer(reply, kNoLeaderReason);
+  if (reads_.cluster.replica.leader() == raft::kNone) return Answer(reply, kNoLeaderReason);
   const auto health = std::make_shared<OfLeader>(*this, std::move(reply));
-  if (context_.leader_streams != nullptr)
-    context_.leader_streams->Add(std::shared_ptr<NeedsLeader>(health));
-  context_.batcher->Read(request.loop, [health](const Result<void>& confirmed) {
+  leader_streams_.Add(std::shared_ptr<NeedsLeader>(health));
+  reads_.batcher.Read(request.loop, [health](const Result<void>& confirmed) {
     health->Answer(confirmed.has_value() ? "" : "RANGE ERROR:" + confirmed.error().message);
   });
 }
 
 Result<void> Health::RunAtOnce(const Check& check) const {
-  const bool is_out = context_.quarantine != nullptr && context_.quarantine->stands();
-  if (check.name == "data_corruption" && (is_out || context_.alarms->Stands(AlarmType::kCorrupt)))
+  const bool is_out = quarantine_.stands();
+  if (check.name == "data_corruption" &&
+      (is_out || reads_.cluster.alarms.Stands(AlarmType::kCorrupt)))
     return Fail(Code::kDataLoss, "alarm activated: CORRUPT");
-  if (check.name == "non_learner" && context_.membership->is_learner())
+  if (check.name == "non_learner" && reads_.cluster.membership.is_learner())
     return Fail(Code::kUnavailable, "not supported for learner");
   if (check.name == kSerializableRead) {
-    if (const auto view = context_.store->Read(); !view.has_value()) return Fail(view.error());
+    if (const auto view = reads_.store.Read(); !view.has_value()) return Fail(view.error());
   }
   return {};
 }
@@ -140,12 +141,12 @@ void Health::ServeProbe(std::span<Check> checks, const rpc::HttpRequest& request
       outcomes, kLinearizableRead, [](const Outcome& outcome) { return outcome.check->name; });
   if (waiting == outcomes.end()) return finish(outcomes);
   const auto place = static_cast<std::size_t>(waiting - outcomes.begin());
-  context_.batcher->Read(request.loop,
-                         [place, outcomes = std::move(outcomes),
-                          finish = std::move(finish)](const Result<void>& confirmed) mutable {
-                           outcomes[place].result = confirmed;
-                           finish(outcomes);
-                         });
+  reads_.batcher.Read(request.loop,
+                      [place, outcomes = std::move(outcomes),
+                       finish = std::move(finish)](const Result<void>& confirmed) mutable {
+                        outcomes[place].result = confirmed;
+                        finish(outcomes);
+                      });
 }
 
 void Health::AddRoutes(rpc::HttpMux& mux) {

@@ -6,7 +6,7 @@
 // too.
 //
 // Thread-safe. A request without a loop is answered from any thread. Ownership: outlives the
-// routes, and the context outlives it.
+// routes, and its parts outlive it.
 #pragma once
 
 #include <array>
@@ -19,13 +19,17 @@
 #include "base/error.h"
 #include "base/metric.h"
 #include "rpc/http/http.h"
-#include "server/call/service_context.h"
 
 namespace kvorum::server {
 
+class LeaderStreams;
+class Quarantine;
+struct Reads;
+
 class Health {
  public:
-  explicit Health(ServiceContext& context) : context_(context) {}
+  Health(const Reads& reads, const Quarantine& quarantine, LeaderStreams& leader_streams)
+      : reads_(reads), quarantine_(quarantine), leader_streams_(leader_streams) {}
   void AddRoutes(rpc::HttpMux& mux);
 
   // ---- for the metrics ----
@@ -53,7 +57,9 @@ class Health {
 
   class OfLeader;
 
-  ServiceContext& context_;
+  const Reads& reads_;
+  const Quarantine& quarantine_;
+  LeaderStreams& leader_streams_;
   // In the order in which verbose answers list them.
   std::array<Check, 5> checks_{{{.probe = "livez", .name = kSerializableRead},
                                 {.probe = "readyz", .name = "data_corruption"},

@@ -18,10 +18,10 @@ bool MethodIsGet(const rpc::HttpRequest& request, rpc::HttpReply& reply) {
   return false;
 }
 
-void ServeVersion(const ServiceContext& context, VersionAsker asker,
-                  const rpc::HttpRequest& request, rpc::HttpReply reply) {
+void ServeVersion(const Membership& membership, VersionAsker asker, const rpc::HttpRequest& request,
+                  rpc::HttpReply reply) {
   if (!MethodIsGet(request, reply)) return;
-  const std::string cluster = context.membership->View()->cluster_version;
+  const std::string cluster = membership.View()->cluster_version;
   nlohmann::ordered_json body = {{"etcdserver", kApiVersion},
                                  {"etcdcluster", cluster.empty() ? "not_decided" : cluster},
                                  {"storage", StorageVersionIn(cluster)}};
@@ -30,11 +30,11 @@ void ServeVersion(const ServiceContext& context, VersionAsker asker,
       200, body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
 }
 
-rpc::HttpMux ClientRoutes(const ServiceContext& context, Health& health) {
+rpc::HttpMux ClientRoutes(const Membership& membership, Health& health) {
   rpc::HttpMux mux;
   health.AddRoutes(mux);
-  mux.Handle("/version", [&context](rpc::HttpRequest request, rpc::HttpReply reply) {
-    ServeVersion(context, VersionAsker::kClient, request, std::move(reply));
+  mux.Handle("/version", [&membership](rpc::HttpRequest request, rpc::HttpReply reply) {
+    ServeVersion(membership, VersionAsker::kClient, request, std::move(reply));
   });
   return mux;
 }

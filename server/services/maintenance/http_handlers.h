@@ -4,21 +4,21 @@
 #include <cstdint>
 
 #include "rpc/http/http.h"
-#include "server/call/service_context.h"
 
 namespace kvorum::server {
 
 class Health;
+class Membership;
 
 // True if it is a GET; otherwise it was answered with 405.
 bool MethodIsGet(const rpc::HttpRequest& request, rpc::HttpReply& reply);
 
 // GET /version. Peers, unlike clients, also learn that this is not etcd.
 enum class VersionAsker : std::uint8_t { kClient, kPeer };
-void ServeVersion(const ServiceContext& context, VersionAsker asker,
-                  const rpc::HttpRequest& request, rpc::HttpReply reply);
+void ServeVersion(const Membership& membership, VersionAsker asker, const rpc::HttpRequest& request,
+                  rpc::HttpReply reply);
 
 // /version and those of Health; both arguments outlive the handlers.
-rpc::HttpMux ClientRoutes(const ServiceContext& context, Health& health);
+rpc::HttpMux ClientRoutes(const Membership& membership, Health& health);
 
 }  // namespace kvorum::server

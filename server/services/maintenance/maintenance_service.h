@@ -11,16 +11,31 @@
 #include "rpc/call/service.h"
 #include "server/call/api.h"
 #include "server/call/reply.h"
-#include "server/call/service_context.h"
 
 namespace kvorum::server {
 
+class LocalMember;
+class MethodRegistrar;
+class Proposer;
+class Quarantine;
 class Reseeder;
+struct Reads;
 
 class MaintenanceService {
  public:
-  explicit MaintenanceService(ServiceContext& context) : context_(context) {}
-  void Register(rpc::Router& router);
+  struct Parts {
+    Proposer& proposer;
+    const Reads& reads;
+    LocalMember& member;  // for the space that it has
+    const Quarantine& quarantine;
+  };
+  // They outlive the service.
+  explicit MaintenanceService(const Parts& parts)
+      : proposer_(parts.proposer),
+        reads_(parts.reads),
+        member_(parts.member),
+        quarantine_(parts.quarantine) {}
+  void Register(MethodRegistrar& methods);
   // Called before the first call; it outlives them. Without one there is no Reseed.
   void Use(Reseeder& reseeder) { reseeder_ = &reseeder; }
   // Called with true when a defragmentation that a client asked for begins, and with false at its
@@ -44,7 +59,10 @@ class MaintenanceService {
               Reply<EmptyMessage> reply);
 
  private:
-  ServiceContext& context_;
+  Proposer& proposer_;
+  const Reads& reads_;
+  LocalMember& member_;
+  const Quarantine& quarantine_;
   Reseeder* reseeder_ = nullptr;
   std::function<void(bool begins)> on_defragment_ = [](bool) {};
   const std::shared_ptr<std::atomic<int>> snapshots_ = std::make_shared<std::atomic<int>>(0);

@@ -9,7 +9,9 @@
 #include "base/api_errors.h"
 #include "base/log/logging.h"
 #include "base/majority.h"
+#include "server/call/proposer.h"
 #include "server/call/quarantine.h"
+#include "server/call/reads.h"
 #include "server/peer/codec/transport.h"
 #include "server/replica/drive/replica.h"
 #include "server/state/membership.h"
@@ -44,8 +46,8 @@ class EntryWaiter final : public Waiter {
 };
 
 // By the connections that there are. The member itself is one of those that are heard.
-Result<void> CheckMajorityBeside(const ServiceContext& context, raft::MemberId member) {
-  const auto members = context.membership->View();
+Result<void> CheckMajorityBeside(const ClusterFacts& cluster, raft::MemberId member) {
+  const auto members = cluster.membership.View();
   std::size_t voters = 0;
   std::size_t beside = 0;
   std::size_t heard = 0;
@@ -54,7 +56,7 @@ Result<void> CheckMajorityBeside(const ServiceContext& context, raft::MemberId m
     ++voters;
     if (id == member) continue;
     ++beside;
-    if (id == context.member_id || context.transport->ActiveSince(id).has_value()) ++heard;
+    if (id == cluster.member_id || cluster.transport.ActiveSince(id).has_value()) ++heard;
   }
   const std::size_t majority = Majority(voters);
   if (beside < majority)
@@ -69,24 +71,23 @@ Result<void> CheckMajorityBeside(const ServiceContext& context, raft::MemberId m
 
 }  // namespace
 
-void SendFreshSnapshot(ServiceContext& context, raft::MemberId to,
+void SendFreshSnapshot(Proposer& proposer, const Quarantine& quarantine, raft::MemberId to,
                        std::function<void(Result<void> begun)> done) {
-  if (context.quarantine != nullptr &&
-      (context.quarantine->stands() || context.quarantine->is_damaged()))
+  if (quarantine.stands() || quarantine.is_damaged())
     return done(Fail(Code::kFailedPrecondition,
                      "etcdserver: the leader's own database is damaged; move the leadership to a "
                      "healthy member first"));
-  if (auto checked = CheckMajorityBeside(context, to); !checked.has_value())
+  if (auto checked = CheckMajorityBeside(proposer.cluster(), to); !checked.has_value())
     return done(std::move(checked));
-  context.replica->HoldForSnapshot(
-      to, [&context, to, done = std::move(done)](const Result<bool>& held) mutable {
-        if (!held.has_value()) return done(std::unexpected(held.error()));
-        if (!*held) return done({});  // the one that is under way
-        // An entry that changes nothing, on members of any program.
-        context.Propose(nullptr, RequestKind::kAlarm, EncodeAlarmRequest({}),
-                        std::make_unique<EntryWaiter>(*context.replica, to, std::move(done)),
-                        context.limits.request_timeout);
-      });
+  proposer.cluster().replica.HoldForSnapshot(to, [&proposer, to, done = std::move(done)](
+                                                     const Result<bool>& held) mutable {
+    if (!held.has_value()) return done(std::unexpected(held.error()));
+    if (!*held) return done({});  // the one that is under way
+    // An entry that changes nothing, on members of any program.
+    proposer.Propose(nullptr, RequestKind::kAlarm, EncodeAlarmRequest({}),
+                     std::make_unique<EntryWaiter>(proposer.cluster().replica, to, std::move(done)),
+                     proposer.limits().request_timeout);
+  });
 }
 
 void Reseeder::Reseed(TimePoint deadline, Done done) {
@@ -94,7 +95,7 @@ void Reseeder::Reseed(TimePoint deadline, Done done) {
     waiting_.push_back({.deadline = deadline, .done = std::move(done)});
     if (waiting_.size() > 1) return;
     KV_INFO("re-seeding this member from its leader");
-    epoch_ = context_.store->history_sum().epoch();
+    epoch_ = reads_.store.history_sum().epoch();
     ask_at_ = executor_.clock().Now();
     Look();
   });
@@ -112,8 +113,8 @@ void Reseeder::EndAll(const Result<void>& outcome) {
 }
 
 void Reseeder::Look() {
-  const bool is_out = context_.quarantine != nullptr && context_.quarantine->stands();
-  const bool is_new = context_.store->history_sum().epoch() != epoch_;
+  const bool is_out = quarantine_.stands();
+  const bool is_new = reads_.store.history_sum().epoch() != epoch_;
   // The check notices the new database, too, and lets this member serve.
   if (is_new && !is_out) return EndAll({});
   const TimePoint now = executor_.clock().Now();
@@ -131,22 +132,21 @@ void Reseeder::Look() {
 }
 
 Result<void> Reseeder::AskLeader() {
-  const raft::MemberId leader = context_.replica->leader();
-  if (leader == context_.member_id) {
+  const raft::MemberId leader = reads_.cluster.replica.leader();
+  if (leader == reads_.cluster.member_id) {
     // A leader that is kept from serving hands over by itself.
-    if (context_.quarantine != nullptr && context_.quarantine->stands())
-      return Fail(kErrNoLeader.ToError());
+    if (quarantine_.stands()) return Fail(kErrNoLeader.ToError());
     return Fail(Code::kFailedPrecondition,
                 "etcdserver: this member leads; move the leadership to a healthy member first");
   }
-  const auto members = context_.membership->View();
+  const auto members = reads_.cluster.membership.View();
   const auto found = members->members.find(leader);
   if (found == members->members.end()) return Fail(kErrNoLeader.ToError());
-  const std::string path = std::string(kReseedPrefix) + IdText(context_.member_id);
+  const std::string path = std::string(kReseedPrefix) + IdText(reads_.cluster.member_id);
   const PeerQuestion question{
       .method = "POST",
       .path = path,
-      .headers = "X-Etcd-Cluster-Id: " + IdText(context_.cluster_id) + "\r\n",
+      .headers = "X-Etcd-Cluster-Id: " + IdText(reads_.cluster.cluster_id) + "\r\n",
       .body = {}};
   Result<PeerAnswer> answer = Fail(kErrNoLeader.ToError());
   for (const std::string& url : found->second.peer_urls) {

@@ -23,10 +23,14 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/task.h"
-#include "server/call/service_context.h"
+#include "proto/raft_types.h"
 #include "server/peer/transport/peer_request.h"
 
 namespace kvorum::server {
+
+class Proposer;
+class Quarantine;
+struct Reads;
 
 inline constexpr std::string_view kReseedPrefix = "/kvorum/reseed/";
 
@@ -34,15 +38,16 @@ inline constexpr std::string_view kReseedPrefix = "/kvorum/reseed/";
 // has, or cannot:
 // kFailedPrecondition if no majority can ever be there without that member, or if this member's own
 // database is damaged. Any thread.
-void SendFreshSnapshot(ServiceContext& context, raft::MemberId to,
+void SendFreshSnapshot(Proposer& proposer, const Quarantine& quarantine, raft::MemberId to,
                        std::function<void(Result<void> begun)> done);
 
 class Reseeder {
  public:
   using Done = std::move_only_function<void(Result<void> done)>;
 
-  Reseeder(Executor& executor, PeerRequester& peers, ServiceContext& context)
-      : executor_(executor), peers_(peers), context_(context) {}
+  Reseeder(Executor& executor, PeerRequester& peers, const Reads& reads,
+           const Quarantine& quarantine)
+      : executor_(executor), peers_(peers), reads_(reads), quarantine_(quarantine) {}
 
   // Calls back when this member has a new database, also if that was asked for before.
   // kFailedPrecondition on the leader, if the leader is of another program or damaged itself, or in
@@ -62,7 +67,8 @@ class Reseeder {
 
   Executor& executor_;
   PeerRequester& peers_;
-  ServiceContext& context_;
+  const Reads& reads_;
+  const Quarantine& quarantine_;
   // The executor's. One attempt at a time, for all that wait.
   std::vector<Waiting> waiting_;
   std::uint64_t epoch_ = 0;  // of the database to be replaced

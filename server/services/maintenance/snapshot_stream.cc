@@ -13,6 +13,7 @@
 #include "mvcc/store/store.h"
 #include "mvcc/transfer/etcd_image.h"
 #include "rpc/call/grpc_protocol.h"
+#include "server/call/reads.h"
 #include "server/replica/drive/bounded_source.h"
 #include "server/replica/member/local_member.h"
 #include "server/state/replicated_state.h"
@@ -30,29 +31,31 @@ static_assert(kPieceBytes % mvcc::kImageUnitBytes == 0);
 
 }  // namespace
 
-SnapshotStream::SnapshotStream(ServiceContext& context, std::shared_ptr<rpc::ServerStream> stream,
+SnapshotStream::SnapshotStream(const Reads& reads, LocalMember& member,
+                               std::shared_ptr<rpc::ServerStream> stream,
                                std::shared_ptr<std::atomic<int>> running)
-    : context_(context),
-      hasher_(*context.executors.hasher),
-      digester_(*context.executors.digester),
+    : reads_(reads),
+      member_(member),
+      hasher_(*reads.executors.hasher),
+      digester_(*reads.executors.digester),
       stream_(std::move(stream)),
       running_(std::move(running)),
       digest_(EVP_MD_CTX_new()),
-      pace_(context.limits.snapshot_bytes_per_second) {
+      pace_(reads.limits.snapshot_bytes_per_second) {
   running_->fetch_add(1);
 }
 
 SnapshotStream::~SnapshotStream() {
   running_->fetch_sub(1);
-  if (started_ != TimePoint{}) context_.store->SnapshotTook(hasher_.clock().Now() - started_);
+  if (started_ != TimePoint{}) reads_.store.SnapshotTook(hasher_.clock().Now() - started_);
 }
 
 void SnapshotStream::Start() {
   if (running_->load() > kMaxAtOnce) return Fail(kErrTooManyRequests.ToError());
   const auto begin = [self = shared_from_this()] { self->hasher_.Post([self] { self->Begin(); }); };
   // A full disk is when a backup is wanted most: then it is of what the disk has.
-  if (context_.store->CommitStalled()) return begin();
-  context_.store->Flush(begin);
+  if (reads_.store.CommitStalled()) return begin();
+  reads_.store.Flush(begin);
 }
 
 void SnapshotStream::GiveUp() {
@@ -78,7 +81,7 @@ void SnapshotStream::Begin() {
 }
 
 Result<void> SnapshotStream::Open() {
-  KV_TRY(mvcc::Store::DurableReader opened, context_.store->OpenDurable());
+  KV_TRY(mvcc::Store::DurableReader opened, reads_.store.OpenDurable());
   KV_TRY(mvcc::Store::Recovered content, mvcc::Store::ReadRecovered(*opened.reader));
   KV_TRY(const MembershipView members, LoadMembership(*opened.reader));
   const mvcc::EtcdImageOptions told{.storage_version =
@@ -88,15 +91,15 @@ Result<void> SnapshotStream::Open() {
       mvcc::MakeEtcdImage(std::move(opened.reader), std::move(opened.owner), told);
   image_ = image.get();
   // Without room to begin with, no write makes the file grow.
-  LocalMember* const member = context_.local_member;
+  LocalMember* const member = &member_;
   const bool had_space = member->DiskTakesWrites();
   source_ = std::make_unique<BoundedSource>(
       std::move(image),
       BoundedSource::Database{
           .file_bytes = std::move(opened.file_bytes),
           .has_space = [member, had_space] { return !had_space || member->DiskTakesWrites(); },
-          .in_use_bytes = context_.store->SizeInUseBytes()},
-      hasher_.clock(), kLimits.HeldTo(context_.limits.snapshot_bytes_per_second));
+          .in_use_bytes = reads_.store.SizeInUseBytes()},
+      hasher_.clock(), kLimits.HeldTo(reads_.limits.snapshot_bytes_per_second));
   if (EVP_DigestInit_ex(digest_.get(), EVP_sha256(), nullptr) != 1)
     return kvorum::Fail(Code::kInternal, "SHA-256 is not there");
   return {};

@@ -27,7 +27,6 @@
 #include "base/shared_bytes.h"
 #include "base/task.h"
 #include "rpc/call/service.h"
-#include "server/call/service_context.h"
 
 namespace kvorum::mvcc {
 class EtcdImage;
@@ -36,6 +35,9 @@ class SnapshotSource;
 
 namespace kvorum::server {
 
+class LocalMember;
+struct Reads;
+
 class SnapshotStream final : public std::enable_shared_from_this<SnapshotStream> {
  public:
   // Each pins pages and uses the hasher; more at once are refused.
@@ -43,7 +45,7 @@ class SnapshotStream final : public std::enable_shared_from_this<SnapshotStream>
   static constexpr Duration kLongestStall = std::chrono::minutes(5);
 
   // `running` counts the sessions that live.
-  SnapshotStream(ServiceContext& context, std::shared_ptr<rpc::ServerStream> stream,
+  SnapshotStream(const Reads& reads, LocalMember& member, std::shared_ptr<rpc::ServerStream> stream,
                  std::shared_ptr<std::atomic<int>> running);
   ~SnapshotStream();
   SnapshotStream(const SnapshotStream&) = delete;
@@ -92,7 +94,8 @@ class SnapshotStream final : public std::enable_shared_from_this<SnapshotStream>
   // Any thread, but only one that has is_writing_.
   void WriteNext();
 
-  ServiceContext& context_;
+  const Reads& reads_;
+  LocalMember& member_;
   Executor& hasher_;
   Executor& digester_;
   const std::shared_ptr<rpc::ServerStream> stream_;

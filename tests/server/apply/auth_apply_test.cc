@@ -33,7 +33,7 @@ class AuthApplyTest : public AuthTest {
   Error Apply(RequestKind kind, const std::string& body, std::string_view user) {
     return ApplyAt(Revision(), kind, body, user);
   }
-  std::uint64_t Revision() { return served_.context().access->state()->revision(); }
+  std::uint64_t Revision() { return served_.access().state()->revision(); }
   lease::LeaseId LeaseWithKey(std::string_view key) {
     const auto granted =
         CallAs(root_, "/etcdserverpb.Lease/LeaseGrant", EncodeLeaseGrant({.ttl_s = 60}));

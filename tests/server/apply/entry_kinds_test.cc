@@ -12,6 +12,7 @@
 
 #include "proto/wire.h"
 #include "server/apply/entry_check.h"
+#include "tests/damage.h"
 #include "tests/server/api/sample_bodies.h"
 #include "tests/server/apply/applier_fixture.h"
 
@@ -142,22 +143,15 @@ TEST_F(EntryKindsApplyTest, DamagedEntriesThatPeersMayPassOnAreApplied) {
   ApplyAll({ConfEntry(raft::ConfChangeType::kAddNode, MemberSeven())});
   int taken = 0;
   int refused = 0;
-  const auto is_met = [&](std::string bytes) {
+  const auto is_met = [&](std::string_view bytes, auto...) {
     raft::Entry entry = Entry(RequestKind::kNone, "");
-    entry.data = SharedBytes::Own(std::move(bytes));
+    entry.data = SharedBytes::Copy(bytes);
     ++(IsTakenAndApplied(std::move(entry)) ? taken : refused);
   };
   for (const RequestKind kind : kRequests) {
     const SharedBytes whole = EncodeInternalRequest(7, kind, SampleBody(kind));
-    const std::string bytes(whole.view());
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      is_met(bytes.substr(0, i));
-      for (int bit = 0; bit < 8; ++bit) {
-        std::string flipped = bytes;
-        flipped[i] = static_cast<char>(flipped[i] ^ (1 << bit));
-        is_met(std::move(flipped));
-      }
-    }
+    ForEachCut(whole.view(), is_met);
+    ForEachFlip(whole.view(), is_met);
   }
   EXPECT_GT(taken, 1000);
   EXPECT_GT(refused, 1000);

@@ -122,11 +122,11 @@ class OlderEntryServiceTest : public testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(served_.Start().has_value()); }
   void SetVersion(std::string_view version) {
-    served_.context().Propose(nullptr, RequestKind::kClusterVersionSet,
-                              EncodeClusterVersion(version), std::make_unique<NoWaiter>(),
-                              std::chrono::seconds(1));
+    served_.parts().proposer.Propose(nullptr, RequestKind::kClusterVersionSet,
+                                     EncodeClusterVersion(version), std::make_unique<NoWaiter>(),
+                                     std::chrono::seconds(1));
     ASSERT_TRUE(served_.lanes().RunUntil(
-        [&] { return served_.context().membership->View()->cluster_version == version; }));
+        [&] { return served_.parts().cluster.membership.View()->cluster_version == version; }));
   }
   // The entry's text, as the log line tells it, of a transaction that reads, and is refused where
   // it is applied.

@@ -126,7 +126,7 @@ TEST(ApiRequestsTest, EveryUnaryMethodTellsWhatIsARequest) {
 TEST(ApiRequestsTest, WhatIsNoMessageIsToldSoByEveryMethod) {
   ServedMember served;
   ASSERT_TRUE(served.Start().has_value());
-  const auto index = served.context().replica->applied_index();
+  const auto index = served.parts().cluster.replica.applied_index();
   for (const auto& [path, request] : RequestsOfUnaryMethods()) {
     for (const std::string_view body : kNoMessage)
       EXPECT_EQ(ErrorOf(served.Call(path, body)), MalformedRequest().error()) << path;
@@ -145,7 +145,7 @@ TEST(ApiRequestsTest, WhatIsNoMessageIsToldSoByEveryMethod) {
       }
     }
   }
-  EXPECT_EQ(served.context().replica->applied_index(), index) << "something was proposed";
+  EXPECT_EQ(served.parts().cluster.replica.applied_index(), index) << "something was proposed";
 }
 
 // Apart from the header's varying numbers, which a refusal does not have.
@@ -218,7 +218,7 @@ TEST_F(ApiRequestsAuthTest, WhoeverAsks) {
       EXPECT_EQ(ErrorOf(CallAs(token, path, "\xff")), MalformedRequest().error()) << path;
     }
   }
-  EXPECT_TRUE(served_.context().access->state()->enabled()) << "AuthDisable was executed";
+  EXPECT_TRUE(served_.access().state()->enabled()) << "AuthDisable was executed";
 }
 
 }  // namespace

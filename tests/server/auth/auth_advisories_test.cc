@@ -49,7 +49,7 @@ class AuthAdvisoriesTest : public AuthTest {
     wire::AppendInt(body, 3, id);
     return body;
   }
-  std::uint64_t AuthRevision() { return served_.context().access->state()->revision(); }
+  std::uint64_t AuthRevision() { return served_.access().state()->revision(); }
 };
 
 // prev_kv and a lease of others, in puts and deletes inside of txns.

@@ -38,7 +38,7 @@ class AuthBadInputTest : public AuthTest {
   // Everything that is known of users and roles, and how often it was changed.
   std::string Everything() {
     std::string all = "revision " + std::to_string(served_.store().revision());
-    const auto state = served_.context().access->state();
+    const auto state = served_.access().state();
     all += ", auth revision " + std::to_string(state->revision());
     for (const std::string& name : state->UserNames()) {
       all += ", " + name;
@@ -185,7 +185,7 @@ TEST_F(AuthBadInputTest, HashesThatAreNone) {
 
 // Without a password, the client's hash counts, if it is base64 at all: all members decode it.
 TEST_F(AuthBadInputTest, APasswordMayBeChangedByItsHashAlone) {
-  const std::string hash = served_.context().access->state()->FindUser("alice")->password_hash();
+  const std::string hash = served_.access().state()->FindUser("alice")->password_hash();
   const auto change = [&](std::string_view user, std::string_view hashed) {
     return Ask("UserChangePassword", Body({user, "", hashed}));
   };
@@ -193,7 +193,7 @@ TEST_F(AuthBadInputTest, APasswordMayBeChangedByItsHashAlone) {
   EXPECT_TRUE(Login("bob", "of alice").has_value());
   EXPECT_EQ(ErrorOf(Login("bob", "of bob")), kErrAuthFailed);
   EXPECT_EQ(change("bob", "bm90\r\nIGEgaGFzaB=="), kNone);  // some bytes that are not a hash
-  EXPECT_EQ(served_.context().access->state()->FindUser("bob")->password_hash(), "not a hash");
+  EXPECT_EQ(served_.access().state()->FindUser("bob")->password_hash(), "not a hash");
   EXPECT_EQ(ErrorOf(Login("bob", "of alice")), kErrAuthFailed);
   ExpectRefused("UserChangePassword", Body({"bob", "", "no base64"}), kErrNoPasswordUser);
   // A password counts more.

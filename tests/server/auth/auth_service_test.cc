@@ -71,8 +71,7 @@ class AuthServiceTest : public AuthTest {
 
 // While auth is on, enabling it changes nothing.
 TEST_F(AuthServiceTest, AuthIsNotEnabledBesideAMemberThatDecidesOtherwise) {
-  MemberPatches patches;
-  served_.context().patches = &patches;
+  MemberPatches& patches = served_.patches();
   patches.forbid_auth = true;
   EXPECT_EQ(Enable(root_), kNone);
   EXPECT_EQ(AskAs(root_, "AuthDisable", etcdserverpb::AuthDisableRequest()), kNone);

@@ -17,10 +17,10 @@
 #include "base/check.h"
 #include "server/call/quarantine.h"
 #include "server/call/request_batcher.h"
-#include "server/call/service_context.h"
 #include "server/integrity/replica_check.h"
 #include "server/services/maintenance/reseed.h"
 #include "tests/disk/memory_backend.h"
+#include "tests/server/member_parts.h"
 #include "tests/server/replica/small_cluster.h"
 #include "tests/server/request_bodies.h"
 
@@ -78,7 +78,7 @@ class CheckedCluster {
   const ReplicaCheck::Counters& counters(std::size_t i) const {
     return processes_[i]->check.counters();
   }
-  ServiceContext& context(std::size_t i) { return processes_[i]->context; }
+  ServiceParts& parts(std::size_t i) { return processes_[i]->parts.services; }
 
   void Put(const std::string& key, const std::string& value) {
     const auto put = cluster_.Propose(leader(), RequestKind::kPut, PutBody(key, value));
@@ -128,10 +128,10 @@ class CheckedCluster {
 
   // A member's answer to the question for its history, as its peer port gives it.
   MemberHistory HistoryOf(std::size_t i) const {
-    const ServiceContext& of = processes_[i]->context;
-    return {.member = of.member_id,
+    const Reads& of = processes_[i]->parts.services.reads;
+    return {.member = of.cluster.member_id,
             .serves = !processes_[i]->quarantine.stands(),
-            .history = of.store->history_sum().Newest(mvcc::HistorySum::kMaxPoints)};
+            .history = of.store.history_sum().Newest(mvcc::HistorySum::kMaxPoints)};
   }
   static PeerAnswer Telling(const MemberHistory& history) {
     return {.status = 200, .cluster_id = {}, .body = EncodeHistoryJson(history)};
@@ -150,7 +150,8 @@ class CheckedCluster {
     }
     Result<PeerAnswer> Ask(const PeerQuestion& question, const std::string& url,
                            Duration) override {
-      const std::string id = IdText(cluster_.processes_[number_]->context.cluster_id);
+      const std::string id =
+          IdText(cluster_.processes_[number_]->parts.services.cluster.cluster_id);
       KV_CHECK(question.headers == "X-Etcd-Cluster-Id: " + id + "\r\n", "no cluster's id");
       return cluster_.Answer(number_, NumberOf(url), question.path);
     }
@@ -170,23 +171,18 @@ class CheckedCluster {
   struct Process {
     Process(CheckedCluster& cluster, std::size_t number)
         : peers(cluster, number),
-          batcher(cluster.cluster_.replica(number), 0),
-          quarantine(cluster.cluster_.disk(number), SmallMember::kQuarantineFile),
           lane(cluster.cluster_.scheduler()),
-          check(lane, context, peers, quarantine, cluster.action_),
-          reseeder(lane, peers, context) {
-      context.Use(cluster.cluster_.member(number).local_member());
-      context.batcher = &batcher;
-      context.quarantine = &quarantine;
-      context.transport = &cluster.cluster_.network().PortOf(context.member_id);
-      context.limits = {.max_request_bytes = 1'572'864, .request_timeout = std::chrono::seconds(7)};
-    }
+          parts(cluster.cluster_.member(number).local_member(),
+                cluster.cluster_.network().PortOf(cluster.cluster_.id(number)), lane, lane),
+          quarantine(cluster.cluster_.disk(number), SmallMember::kQuarantineFile),
+          check(lane, parts.services.proposer, parts.services.reads, peers, quarantine,
+                cluster.action_),
+          reseeder(lane, peers, parts.services.reads, quarantine) {}
 
     PeerPort peers;
-    ServiceContext context;
-    RequestBatcher batcher;
-    Quarantine quarantine;
     Scheduler::Lane lane;
+    MemberParts parts;
+    Quarantine quarantine;
     ReplicaCheck check;
     Reseeder reseeder;
   };
@@ -207,7 +203,7 @@ class CheckedCluster {
     // The answer waits for nothing, since no other thread could run: only an immediate refusal is
     // returned.
     auto outcome = std::make_shared<Result<void>>();
-    SendFreshSnapshot(processes_[to]->context, asks,
+    SendFreshSnapshot(processes_[to]->parts.services.proposer, processes_[to]->quarantine, asks,
                       [outcome](Result<void> begun) { *outcome = std::move(begun); });
     if (outcome->has_value()) return PeerAnswer{.status = 200, .cluster_id = {}, .body = {}};
     const bool is_final = outcome->error().code == Code::kFailedPrecondition;

@@ -86,8 +86,9 @@ class EtcdMembers final : public PeerRequester {
     EXPECT_TRUE(told.is_etcd) << "ours compare another hash";
     EXPECT_EQ(std::string(question.method) + " " + std::string(question.path),
               "GET /members/hashkv");
-    EXPECT_THAT(question.headers,
-                HasSubstr("X-Etcd-Cluster-ID: " + IdText(served_.context().cluster_id) + "\r\n"));
+    EXPECT_THAT(
+        question.headers,
+        HasSubstr("X-Etcd-Cluster-ID: " + IdText(served_.parts().cluster.cluster_id) + "\r\n"));
     const std::int64_t revision = nlohmann::json::parse(question.body).value("revision", 0);
     asked.push_back(revision);
     if (told.is_behind) {
@@ -117,7 +118,7 @@ class EtcdHashesTest : public testing::Test {
 
   void SetUp() override {
     ASSERT_TRUE(served_.Start().has_value());
-    MembershipView view = *served_.context().membership->View();
+    MembershipView view = *served_.parts().cluster.membership.View();
     for (const raft::MemberId id : {kOurs, kEtcd, kOtherEtcd}) {
       Member& member = view.members[id];
       member.id = id;
@@ -125,9 +126,23 @@ class EtcdHashesTest : public testing::Test {
       peers_.members[UrlOf(id)] = {.is_etcd = id != kOurs};
     }
     membership_ = std::make_unique<Membership>(std::move(view));
-    served_.context().membership = membership_.get();
-    hashes_ =
-        std::make_unique<EtcdHashes>(served_.lanes().io(), served_.context(), peers_, minutes(1));
+    const ClusterFacts& own = served_.parts().cluster;
+    cluster_ = std::make_unique<ClusterFacts>(ClusterFacts{.cluster_id = own.cluster_id,
+                                                           .member_id = own.member_id,
+                                                           .replica = own.replica,
+                                                           .membership = *membership_,
+                                                           .alarms = own.alarms,
+                                                           .transport = own.transport,
+                                                           .patches = own.patches});
+    const Reads& reads = served_.parts().reads;
+    reads_ = std::make_unique<Reads>(Reads{.cluster = *cluster_,
+                                           .limits = reads.limits,
+                                           .store = reads.store,
+                                           .batcher = reads.batcher,
+                                           .access = reads.access,
+                                           .executors = reads.executors,
+                                           .answers = reads.answers});
+    hashes_ = std::make_unique<EtcdHashes>(served_.lanes().io(), *reads_, peers_, minutes(1));
     hashes_->Start();
   }
   static std::string UrlOf(raft::MemberId id) { return "http://" + IdText(id); }
@@ -152,6 +167,8 @@ class EtcdHashesTest : public testing::Test {
   ServedMember served_;
   EtcdMembers peers_{served_};
   std::unique_ptr<Membership> membership_;
+  std::unique_ptr<ClusterFacts> cluster_;
+  std::unique_ptr<Reads> reads_;
   std::unique_ptr<EtcdHashes> hashes_;
 };
 

@@ -46,7 +46,8 @@ class ReplicaCheckTest : public testing::Test {
     t_->Flush();
   }
   bool HasAlarm(raft::MemberId member) {
-    return t_->context(leader_).alarms->Stands({.member = member, .type = AlarmType::kCorrupt});
+    return t_->parts(leader_).cluster.alarms.Stands(
+        {.member = member, .type = AlarmType::kCorrupt});
   }
   // Its peers' answers to this member.
   void Script(std::size_t asks, std::function<std::optional<Result<PeerAnswer>>(std::size_t)> of) {
@@ -136,10 +137,10 @@ TEST_F(ReplicaCheckTest, OfTwoThatAreOutNoneHandsTheLeadToTheOther) {
   t_->Spoil(other, "key3", SpoilKind::kChange);
   ASSERT_TRUE(t_->RunUntil([&] { return t_->outs() == 2; }, minutes(1)));
   for (int i = 0; i < 5; ++i) {
-    t_->context(t_->leader())
-        .replica->MoveLeader(t_->members().id(other),
-                             t_->members().scheduler().clock().Now() + seconds(5),
-                             [](const Result<void>&) {});
+    t_->parts(t_->leader())
+        .cluster.replica.MoveLeader(t_->members().id(other),
+                                    t_->members().scheduler().clock().Now() + seconds(5),
+                                    [](const Result<void>&) {});
     ASSERT_TRUE(t_->RunUntil([&] { return t_->leader() == other; }));
     ASSERT_TRUE(t_->RunUntil([&] { return t_->leader() != other; }, seconds(30)));
     EXPECT_FALSE(t_->is_out(t_->leader())) << i;
@@ -290,7 +291,7 @@ TEST_F(ReplicaCheckTest, ReportsOnly) {
   ASSERT_TRUE(t_->RunUntil([&] { return t_->counters(victim_).is_damaged.load(); }, minutes(1)));
   Wait();
   EXPECT_EQ(t_->outs(), 0u);
-  EXPECT_FALSE(t_->context(leader_).alarms->Stands(AlarmType::kCorrupt));
+  EXPECT_FALSE(t_->parts(leader_).cluster.alarms.Stands(AlarmType::kCorrupt));
 }
 
 TEST_F(ReplicaCheckTest, RaisesTheAlarmInItsOwnName) {
@@ -299,7 +300,7 @@ TEST_F(ReplicaCheckTest, RaisesTheAlarmInItsOwnName) {
   t_->Start(victim_);
   const raft::MemberId id = t_->members().id(victim_);
   ASSERT_TRUE(t_->RunUntil([&] { return HasAlarm(id); }, seconds(20)));
-  EXPECT_EQ(t_->context(leader_).alarms->List().size(), 1u);
+  EXPECT_EQ(t_->parts(leader_).cluster.alarms.List().size(), 1u);
   EXPECT_EQ(t_->outs(), 0u);
 }
 

@@ -235,9 +235,9 @@ TEST_F(ReseedTest, ADamagedLeaderThatServesOnGivesItsDatabaseToNobody) {
   EXPECT_EQ((*refused)->error().code, Code::kFailedPrecondition);
   EXPECT_EQ(snapshots(), 0u);
 
-  t_.context(leader_).replica->MoveLeader(t_.members().id(third()),
-                                          t_.members().scheduler().clock().Now() + seconds(5),
-                                          [](const Result<void>&) {});
+  t_.parts(leader_).cluster.replica.MoveLeader(t_.members().id(third()),
+                                               t_.members().scheduler().clock().Now() + seconds(5),
+                                               [](const Result<void>&) {});
   ASSERT_TRUE(t_.RunUntil([&] { return t_.leader() == third(); }));
   const auto first = t_.Reseed(victim_);
   ASSERT_TRUE(t_.Ends(first));
@@ -252,9 +252,9 @@ TEST_F(ReseedTest, LeadershipMayMoveInTheMiddle) {
   Begin();
   const auto done = t_.Reseed(victim_);
   ASSERT_TRUE(t_.RunUntil([&] { return t_.reseeds_asked() > 0; }));
-  t_.context(leader_).replica->MoveLeader(t_.members().id(third()),
-                                          t_.members().scheduler().clock().Now() + seconds(5),
-                                          [](const Result<void>&) {});
+  t_.parts(leader_).cluster.replica.MoveLeader(t_.members().id(third()),
+                                               t_.members().scheduler().clock().Now() + seconds(5),
+                                               [](const Result<void>&) {});
   ASSERT_TRUE(t_.Ends(done));
   EXPECT_TRUE((*done)->has_value());
   ExpectWhole();

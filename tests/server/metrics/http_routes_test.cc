@@ -33,28 +33,28 @@ std::vector<std::string> Listed(const std::string& heading) {
 
 class HttpRoutesTest : public testing::Test {
  protected:
+  HttpRoutesTest() { EXPECT_TRUE(served_.Start().has_value()); }
+
   ServedMember served_;
 };
 
 TEST_F(HttpRoutesTest, OfTheClientPortsAreTheManuals) {
-  Health health(served_.context());
+  Health health(served_.parts().reads, served_.quarantine(), served_.leader_streams());
   MetricsRegistry registry;
   ThreadExecutor executor("metrics");
   MetricsHttp metrics(registry, executor);
   const std::vector<std::string> arguments;
   PprofHttp pprof(arguments);
-  rpc::HttpMux routes = ClientRoutes(served_.context(), health);
+  rpc::HttpMux routes = ClientRoutes(served_.parts().cluster.membership, health);
   metrics.AddRoutes(routes);
-  AddDebugVars(routes, served_.context(), arguments);
+  AddDebugVars(routes, served_.parts().cluster, arguments);
   pprof.AddRoutes(routes);
   EXPECT_EQ(routes.Paths(), Listed("Client ports"));
 }
 
 TEST_F(HttpRoutesTest, OfThePeerPortsAreTheManuals) {
   DefragmentTurns turns;
-  EXPECT_EQ(
-      PeerRoutes(served_.context(), served_.cluster(), served_.lease().access(), turns).Paths(),
-      Listed("Peer ports"));
+  EXPECT_EQ(PeerRoutes(served_.peer_parts(turns)).Paths(), Listed("Peer ports"));
 }
 
 }  // namespace

@@ -9,11 +9,11 @@
 #include <string>
 
 #include "base/executor.h"
+#include "server/locks/waiting_calls.h"
 #include "server/metrics/metrics_http.h"
 #include "server/metrics/sources.h"
 #include "server/process/process/metrics_server.h"
 #include "server/process/process/process_queues.h"
-#include "server/process/process/services.h"
 
 namespace kvorum::server {
 namespace {
@@ -29,10 +29,11 @@ class MetricsTableTest : public testing::Test {
   MetricsTableTest() {
     sources_.times_calls = true;
     AddAllMetrics(registry_, sources_);
-    AddProcessQueues(registry_, services_, metrics_server_);
+    AddProcessQueues(registry_, locks_, elections_, metrics_server_);
   }
 
-  Services services_;
+  WaitingCalls locks_{{}};
+  WaitingCalls elections_{{}};
   MetricsServer metrics_server_;
   MetricSources sources_;
   MetricsRegistry registry_;

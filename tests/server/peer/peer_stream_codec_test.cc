@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "server/peer/codec/append_stream.h"
 #include "server/peer/codec/message_stream.h"
+#include "tests/damage.h"
 #include "tests/hex.h"
 
 namespace kvorum::server {
@@ -217,23 +218,20 @@ TEST(PeerStreamCodecTest, AFlippedByteIsAnErrorOrAnotherMessageButNeverACrash) {
     const std::string bytes = EncodeAll(kind, messages);
     const std::size_t end_of_first = EncodeAll(kind, {messages.front()}).size();
     int errors = 0;
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      for (const int mask : {1, 0x80, 0xff}) {
-        std::string damaged = bytes;
-        damaged[i] = static_cast<char>(damaged[i] ^ mask);
-        const auto decoder = Decoder(kind);
-        std::vector<Message> out;
-        const Result<void> fed = decoder->Feed(damaged, out);
-        EXPECT_LE(decoder->buffered_bytes(), bytes.size());
-        if (!fed.has_value()) {
-          EXPECT_EQ(fed.error().code, Code::kDataLoss) << i;
-          ++errors;
-        } else if (i >= end_of_first) {  // the message before the damage has arrived
-          ASSERT_FALSE(out.empty()) << i;
-          EXPECT_EQ(out.front(), messages.front()) << i;
-        }
+    const auto feed = [&](std::string_view damaged, std::size_t at) {
+      const auto decoder = Decoder(kind);
+      std::vector<Message> out;
+      const Result<void> fed = decoder->Feed(damaged, out);
+      EXPECT_LE(decoder->buffered_bytes(), bytes.size());
+      if (!fed.has_value()) {
+        EXPECT_EQ(fed.error().code, Code::kDataLoss);
+        ++errors;
+      } else if (at >= end_of_first) {  // the message before the damage has arrived
+        ASSERT_FALSE(out.empty());
+        EXPECT_EQ(out.front(), messages.front());
       }
-    }
+    };
+    ForEachFlip(bytes, feed, kOuterAndAllBits);
     EXPECT_GT(errors, 10);
   }
 }

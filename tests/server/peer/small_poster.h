@@ -28,9 +28,9 @@ class SmallPosts {
     }
     port.machine = i;
     port.poster = std::make_unique<Poster>(*this, cluster_.id(i));
-    port.handler = std::make_shared<rpc::HttpHandler>(MakePeerHttpHandler(
-        services->context(), services->service(), services->lease().access(), port.turns));
-    services->context().poster = port.poster.get();
+    port.handler =
+        std::make_shared<rpc::HttpHandler>(MakePeerHttpHandler(services->peer_parts(port.turns)));
+    services->poster().plug = port.poster.get();
   }
 
   // Requests that were posted.

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "api/maintenance_encode.h"
-#include "auth/password_work.h"
 #include "base/log/logging.h"
 #include "server/process/process/authentication.h"
 #include "server/process/process/publication.h"
@@ -149,9 +148,9 @@ TEST(PublicationTest, IsDoneWhenNameAndVersionAreInTheLog) {
   ServedMember served;
   ASSERT_TRUE(served.Start().has_value());
   int done = 0;
-  Publication publication(options, served.context(), served.lanes().io(), [&] { ++done; });
+  Publication publication(options, served.parts().proposer, served.lanes().io(), [&] { ++done; });
   publication.Start();
-  const auto view = [&] { return served.context().membership->View(); };
+  const auto view = [&] { return served.parts().cluster.membership.View(); };
   ASSERT_TRUE(served.lanes().RunUntil(
       [&] { return !view()->members.begin()->second.client_urls.empty(); }));
   EXPECT_THAT(view()->members.begin()->second.client_urls, ElementsAre("http://10.0.0.1:2379"));
@@ -168,19 +167,14 @@ TEST(PublicationTest, IsDoneWhenNameAndVersionAreInTheLog) {
 
 class AuthenticationTest : public ::testing::Test {
  protected:
-  struct NoWork final : auth::PasswordWork {
-    void Submit(auth::PasswordJob, auth::PasswordDone) override {}
-  };
   Result<std::unique_ptr<Authentication>> Make(const char* token) {
     options_.auth_token = token;
-    return Authentication::Make(options_, context_, passwords_, control_);
+    return Authentication::Make(options_, control_);
   }
 
   ManualClock clock_;
   ManualExecutor control_{clock_};
   Options options_;
-  ServiceContext context_;
-  NoWork passwords_;
 };
 
 TEST_F(AuthenticationTest, SimpleTokensAreKeptAndSwept) {

@@ -6,9 +6,8 @@
 #include <chrono>
 #include <memory>
 
-#include "server/call/request_batcher.h"
-#include "server/call/service_context.h"
 #include "server/process/settings/options.h"
+#include "tests/server/member_parts.h"
 #include "tests/server/replica/small_cluster.h"
 
 namespace kvorum::server {
@@ -29,13 +28,12 @@ class ClusterPublicationTest : public testing::Test {
     ASSERT_TRUE(cluster_.CatchUp());
     options_.name = SmallCluster::NameOf(member_);
     options_.advertise_client_urls = "http://c:2379";
-    context_.Use(cluster_.member(member_).local_member());
-    batcher_ = std::make_unique<RequestBatcher>(cluster_.replica(member_), 0);
-    context_.batcher = batcher_.get();
-    context_.limits.max_request_bytes = 1'572'864;
-    context_.transport = &cluster_.network().PortOf(cluster_.id(member_));
-    publication_ = std::make_unique<Publication>(
-        options_, context_, cluster_.member(member_).lanes().io(), [this] { ++done_; });
+    parts_ = std::make_unique<MemberParts>(
+        cluster_.member(member_).local_member(), cluster_.network().PortOf(cluster_.id(member_)),
+        cluster_.member(member_).lanes().io(), cluster_.member(member_).lanes().readers());
+    publication_ =
+        std::make_unique<Publication>(options_, parts_->services.proposer,
+                                      cluster_.member(member_).lanes().io(), [this] { ++done_; });
   }
   // The time until it is ready.
   Duration TimeToReady() {
@@ -55,9 +53,8 @@ class ClusterPublicationTest : public testing::Test {
   SmallCluster cluster_{3, 1};
   std::size_t leader_ = 0;
   std::size_t member_ = 0;
-  std::unique_ptr<RequestBatcher> batcher_;
   Options options_;
-  ServiceContext context_;
+  std::unique_ptr<MemberParts> parts_;
   int done_ = 0;
   std::unique_ptr<Publication> publication_;
 };

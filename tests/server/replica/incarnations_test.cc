@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/damage.h"
 #include "tests/disk/sim_file_system.h"
 #include "tests/server/replica/lanes.h"
 
@@ -234,12 +235,12 @@ TEST_F(IncarnationsTest, TheFileIsAsItIs) {
 TEST_F(IncarnationsTest, ADamagedFileIsAnotherDirectory) {
   const auto first = Incarnation::Parse(Open(1)->Own());
   const std::string content = Content();
-  for (std::size_t length = 0; length < content.size(); ++length) {
-    ASSERT_TRUE(WriteFileAtomically(disk_, kFile, content.substr(0, length)).has_value());
-    const auto drawn = Incarnation::Parse(Open(2 + length)->Own());
+  ForEachCut(content, [&](std::string_view cut) {
+    ASSERT_TRUE(WriteFileAtomically(disk_, kFile, cut).has_value());
+    const auto drawn = Incarnation::Parse(Open(2 + cut.size())->Own());
     ASSERT_TRUE(drawn.has_value());
-    EXPECT_EQ(drawn->starts == 1, drawn->id != first->id) << length;
-  }
+    EXPECT_EQ(drawn->starts == 1, drawn->id != first->id);
+  });
 }
 
 TEST_F(IncarnationsTest, MembersThatLeftAreForgotten) {

@@ -8,6 +8,8 @@
 
 #include "base/api_errors.h"
 #include "server/call/leader_streams.h"
+#include "server/call/quarantine.h"
+#include "server/call/reads.h"
 #include "server/services/maintenance/health.h"
 #include "server/services/maintenance/http_handlers.h"
 #include "tests/server/live_stream.h"
@@ -47,12 +49,13 @@ class LeaderKnowledge : public testing::TestWithParam<int> {
     Executor& io = cluster_.member(i).lanes().io();
     LeaderStreams streams(io, election_timeout(),
                           [&] { return cluster_.replica(i).is_leaderless(); });
-    services.context().leader_streams = &streams;
     streams.Start();
     const auto stream = std::make_shared<LiveStream>(io);
     streams.Add(std::static_pointer_cast<rpc::ServerStream>(stream));
-    Health checks(services.context());
-    const rpc::HttpHandler http = rpc::HttpMux::ToHandler(ClientRoutes(services.context(), checks));
+    Quarantine quarantine(cluster_.disk(i), SmallMember::kQuarantineFile);
+    Health checks(services.parts().services.reads, quarantine, streams);
+    const rpc::HttpHandler http =
+        rpc::HttpMux::ToHandler(ClientRoutes(services.parts().services.cluster.membership, checks));
     const auto health = std::make_shared<KeepingSink>();
     cluster_.Isolate(i);
     rpc::HttpRequest request;

@@ -129,7 +129,7 @@ void CheckRestart(FileSystem& disk, const WorkloadHistory& history, std::uint64_
       ASSERT_EQ(value->value_or(""), change.value) << key << " at revision " << revision;
     }
   }
-  store.CheckInvariants();
+  member.local_member().CheckInvariants();
 
   bool answered = false;
   member.Propose(

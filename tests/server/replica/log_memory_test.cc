@@ -88,7 +88,7 @@ TEST(LogMemoryTest, AStartHoldsNoMoreOfALongLogThanItKeeps) {
     EXPECT_LT(WriteMuch(cluster, 1), kKept + kGrowth + kSlackBytes);
     EXPECT_TRUE(HasSnapshotFile(cluster, 0)) << "so that the next start reads less";
     EXPECT_EQ(cluster.member(0).Get("key5", 0).value(), ValueOf(299));
-    cluster.member(0).store().CheckInvariants();
+    cluster.member(0).local_member().CheckInvariants();
     cluster.RunFor(seconds(1));
   }
 }

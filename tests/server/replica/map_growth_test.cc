@@ -18,10 +18,15 @@
 #include "mvcc/lmdb/backend.h"
 #include "mvcc/store/store.h"
 #include "rpc/call/service.h"
-#include "server/call/service_context.h"
+#include "server/call/client_versions.h"
+#include "server/call/interceptors.h"
+#include "server/call/leader_streams.h"
+#include "server/call/method_registrar.h"
+#include "server/call/quarantine.h"
 #include "server/services/maintenance/maintenance_service.h"
 #include "tests/eventually.h"
 #include "tests/mapped_bytes.h"
+#include "tests/server/member_parts.h"
 #include "tests/server/replica/saving_stream.h"
 #include "tests/server/replica/threaded_member.h"
 #include "tests/server/request_bodies.h"
@@ -36,10 +41,9 @@ constexpr auto kPatience = std::chrono::seconds(60);
 class MapGrowthTest : public testing::Test {
  protected:
   MapGrowthTest() {
-    context_.Use(member_.member());
-    context_.executors.hasher = &hasher_;
-    context_.executors.digester = &digester_;
-    maintenance_.Register(router_);
+    parts_.executors.digester = &digester_;
+    MethodRegistrar methods(router_, guard_);
+    maintenance_.Register(methods);
     PutLarge(80);  // of the half of the map
     Flush();
     EXPECT_EQ(MappedBytesOf(member_.database()), kFirstMapBytes);
@@ -112,8 +116,22 @@ class MapGrowthTest : public testing::Test {
   ThreadedMember member_{kFirstMapBytes};
   ThreadExecutor hasher_{"hasher"};
   ThreadExecutor digester_{"digester"};
-  ServiceContext context_;
-  MaintenanceService maintenance_{context_};
+  NoTransport alone_;
+  MemberParts parts_{member_.member(), alone_, hasher_, hasher_};
+  Quarantine quarantine_{PosixFileSystem(), member_.database() + ".quarantined"};
+  LeaderStreams leader_streams_{hasher_, std::chrono::seconds(1), [] { return false; }};
+  ClientVersions client_versions_;
+  const std::atomic<bool> tells_status_alone_{false};
+  const CallGuard guard_{.proposer = parts_.services.proposer,
+                         .access = parts_.access,
+                         .quarantine = quarantine_,
+                         .leader_streams = leader_streams_,
+                         .client_versions = client_versions_,
+                         .tells_status_alone = tells_status_alone_};
+  MaintenanceService maintenance_{{.proposer = parts_.services.proposer,
+                                   .reads = parts_.services.reads,
+                                   .member = member_.member(),
+                                   .quarantine = quarantine_}};
   rpc::Router router_;
   std::vector<std::shared_ptr<SavingStream>> saves_;
   int puts_ = 0;

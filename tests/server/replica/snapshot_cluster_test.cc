@@ -75,7 +75,7 @@ class SnapshotCluster {
       ASSERT_TRUE(value.has_value()) << value.error().message << " at revision " << n + 1;
       ASSERT_EQ(value->value_or(""), ValueOf(n)) << "at revision " << n + 1;
     }
-    store.CheckInvariants();
+    member.local_member().CheckInvariants();
   }
   void ExpectEqual() {
     const auto hash = leader().store().HashKv(0);

@@ -16,6 +16,7 @@
 #include "server/process/settings/flag_table.h"
 #include "server/process/settings/options.h"
 #include "server/process/settings/yaml_tree.h"
+#include "tests/damage.h"
 
 namespace kvorum::server {
 namespace {
@@ -356,22 +357,16 @@ TEST_F(ConfigFileTest, SizeIsBounded) {
 TEST_F(ConfigFileTest, DamagedFilesDoNoHarm) {
   int faulty = 0;
   int fine = 0;
-  const auto read = [&](const std::string& damaged) {
-    const std::vector<std::string> faults = Faults(damaged);
+  const auto read = [&](std::string_view damaged, auto...) {
+    const std::vector<std::string> faults = Faults(std::string(damaged));
     ++(faults.empty() ? fine : faulty);
     for (const std::string& fault : faults) EXPECT_THAT(fault, testing::Not(IsEmpty())) << damaged;
   };
   const std::string text =
       "name: &a n1\nlog-outputs: [stderr, 'x']\nclient-transport-security:\n  cert-file: *a\n"
       "  <<: {key-file: \"k\\n\"}\nsnapshot-count: 0x1f\n";
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    read(text.substr(0, i));
-    for (const char flip : {'\x01', '\x80'}) {
-      std::string damaged = text;
-      damaged[i] = static_cast<char>(damaged[i] ^ flip);
-      read(damaged);
-    }
-  }
+  ForEachCut(text, read);
+  ForEachFlip(text, read, kOuterBits);
   EXPECT_GT(faulty, 100);
   EXPECT_GT(fine, 10);
 }

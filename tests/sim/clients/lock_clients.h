@@ -1,4 +1,4 @@
-// Clients that lock and campaign, each over its own lease, which a LeaseHolder keeps or loses:
+// Clients that lock and campaign, each over a lease, which LeaseHolders keeps or loses:
 // they wait until granted or until a deadline, hold for a while, proclaim, and unlock or resign, or
 // forget to, or unlock what somebody else holds. Others observe the election.
 //
@@ -28,7 +28,7 @@ class LockClients {
   static constexpr std::size_t kMost = 5;
   static constexpr const char* kElection = "k!election";
   struct Options {
-    std::size_t clients = 0;  // at most one for each LeaseHolder
+    std::size_t clients = 0;  // at most one for each lease of LeaseHolders
     std::size_t locks = 1;
     std::size_t observers = 0;
     Duration most_thinking{};

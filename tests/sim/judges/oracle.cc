@@ -225,8 +225,7 @@ void Oracle::CheckAll() {
   for (const auto& machine : machines_) {
     if (!machine->up()) continue;
     server::LocalMember& local_member = machine->local_member();
-    local_member.replica().node().CheckInvariants();
-    local_member.store().CheckInvariants();
+    local_member.CheckInvariants();
     CheckConfState(*machine);
     const std::int64_t revision = local_member.store().revision();
     least_revision = least_revision == 0 ? revision : std::min(least_revision, revision);

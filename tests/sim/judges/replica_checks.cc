@@ -16,14 +16,15 @@ constexpr Duration kLongestReseed = std::chrono::minutes(10);
 
 }  // namespace
 
-ReplicaChecks::ReplicaChecks(Machine& machine, server::ServiceContext& context)
+ReplicaChecks::ReplicaChecks(Machine& machine, server::ServiceParts& parts,
+                             server::Quarantine& quarantine)
     : machine_(machine),
-      context_(context),
-      quarantine_(machine.files(), Machine::kQuarantineFile),
-      check_(machine.lane(LaneKind::kIntegrity), context, *machine.options().peers, quarantine_,
-             server::ReplicaCheckAction::kQuarantine),
-      reseeder_(machine.lane(LaneKind::kIntegrity), *machine.options().peers, context) {
-  context.quarantine = &quarantine_;
+      parts_(parts),
+      quarantine_(quarantine),
+      check_(machine.lane(LaneKind::kIntegrity), parts.proposer, parts.reads,
+             *machine.options().peers, quarantine, server::ReplicaCheckAction::kQuarantine),
+      reseeder_(machine.lane(LaneKind::kIntegrity), *machine.options().peers, parts.reads,
+                quarantine) {
   static_cast<void>(quarantine_.Load());
   check_.Start();
 }
@@ -35,9 +36,9 @@ void ReplicaChecks::Reseed(std::function<void(Result<void>)> done) {
 server::PeerAnswer ReplicaChecks::Serve(std::string_view path) {
   if (path.starts_with(server::kHistoryPath)) {
     const server::MemberHistory own{
-        .member = context_.member_id,
+        .member = parts_.cluster.member_id,
         .serves = !is_out(),
-        .history = context_.store->history_sum().Newest(mvcc::HistorySum::kMaxPoints)};
+        .history = parts_.reads.store.history_sum().Newest(mvcc::HistorySum::kMaxPoints)};
     return {.status = 200, .cluster_id = {}, .body = EncodeHistoryJson(own)};
   }
   if (!path.starts_with(server::kReseedPrefix))
@@ -46,7 +47,7 @@ server::PeerAnswer ReplicaChecks::Serve(std::string_view path) {
   KV_CHECK(member.has_value(), "a member asks in no member's name");
   // Only an immediate refusal is returned: in one thread no call could wait for the rest.
   auto outcome = std::make_shared<Result<void>>();
-  SendFreshSnapshot(context_, *member,
+  SendFreshSnapshot(parts_.proposer, quarantine_, *member,
                     [outcome](Result<void> begun) { *outcome = std::move(begun); });
   if (outcome->has_value()) return {.status = 200, .cluster_id = {}, .body = {}};
   return {.status = 503, .cluster_id = {}, .body = outcome->error().message};

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "server/call/quarantine.h"
-#include "server/call/service_context.h"
+#include "server/call/service_parts.h"
 #include "server/integrity/replica_check.h"
 #include "server/services/maintenance/reseed.h"
 
@@ -18,8 +18,8 @@ class Machine;
 
 class ReplicaChecks {
  public:
-  // Starts the check. The context is filled in, and gets the quarantine.
-  ReplicaChecks(Machine& machine, server::ServiceContext& context);
+  // Starts the check.
+  ReplicaChecks(Machine& machine, server::ServiceParts& parts, server::Quarantine& quarantine);
 
   bool is_out() const { return quarantine_.stands(); }
   // Does as kvorumctl's member reseed asks.
@@ -29,8 +29,8 @@ class ReplicaChecks {
 
  private:
   Machine& machine_;
-  server::ServiceContext& context_;
-  server::Quarantine quarantine_;
+  server::ServiceParts& parts_;
+  server::Quarantine& quarantine_;
   server::ReplicaCheck check_;
   server::Reseeder reseeder_;
 };

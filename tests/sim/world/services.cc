@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "server/call/method_registrar.h"
 #include "server/peer/transport/peer_poster.h"
 #include "server/replica/drive/replica.h"
 #include "server/services/lease/lease_http.h"
@@ -51,8 +52,9 @@ Services::Services(World& world, Machine& machine, server::PeerPoster& poster, E
     : batcher_(machine.local_member().replica(), 0),
       hub_(machine.local_member().store(), machine.lane(LaneKind::kWatch), options.hub),
       tee_(std::make_unique<Tee>(world, machine, events, *this)),
-      leader_streams_(machine.lane(LaneKind::kIo), machine.options().replica.election_timeout,
-                      [this] { return context_.replica->is_leaderless(); }),
+      leader_streams_(
+          machine.lane(LaneKind::kIo), machine.options().replica.election_timeout,
+          [&replica = machine.local_member().replica()] { return replica.is_leaderless(); }),
       access_({.states = &machine.local_member().auth_states(),
                .store = &machine.local_member().store(),
                .leases = &machine.local_member().leases(),
@@ -60,39 +62,57 @@ Services::Services(World& world, Machine& machine, server::PeerPoster& poster, E
                .clock = &machine.clock(),
                .simple_tokens = &machine.tokens(),
                .max_txn_ops = 128}),
+      executors_{.timers = &machine.lane(LaneKind::kIo),
+                 .readers = &machine.lane(LaneKind::kIo),
+                 .hasher = &machine.lane(LaneKind::kIo),
+                 .digester = &machine.lane(LaneKind::kIo)},
+      limits_{.max_request_bytes = 1'572'864,
+              .max_txn_ops = 128,
+              .request_timeout = machine.options().replica.request_timeout,
+              .election_timeout = machine.options().replica.election_timeout,
+              .watch_window_bytes = options.watch_window_bytes},
+      parts_({.member = machine.local_member(),
+              .transport = machine.transport(),
+              .patches = patches_,
+              .batcher = batcher_,
+              .access = access_,
+              .executors = executors_,
+              .limits = limits_,
+              .answers = answers_}),
+      quarantine_(machine.files(), Machine::kQuarantineFile),
+      guard_{.proposer = parts_.proposer,
+             .access = access_,
+             .quarantine = quarantine_,
+             .leader_streams = leader_streams_,
+             .client_versions = client_versions_,
+             .tells_status_alone = tells_status_alone_},
+      services_({.proposer = parts_.proposer,
+                 .reads = parts_.reads,
+                 .member = machine.local_member(),
+                 .quarantine = quarantine_,
+                 .watches = hub_,
+                 .leader_streams = leader_streams_,
+                 .poster = poster}),
       password_work_(machine.lane(LaneKind::kPasswords), *options.passwords),
-      login_(context_, {.work = &password_work_,
-                        .random =
-                            [&world](std::span<std::uint8_t> out) {
-                              for (std::uint8_t& byte : out)
-                                byte = static_cast<std::uint8_t>(world.auth_rng.Below(256));
-                            },
-                        .bcrypt_cost = auth::kMinBcryptCost,
-                        .gives_simple_tokens = true}),
-      auth_(context_, login_) {
-  context_.Use(machine.local_member());
-  context_.batcher = &batcher_;
-  context_.access = &access_;
-  context_.transport = &machine.transport();
-  context_.poster = &poster;
-  context_.executors.timers = &machine.lane(LaneKind::kIo);
-  context_.leader_streams = &leader_streams_;
-  context_.watches = &hub_;
-  context_.executors.readers = &machine.lane(LaneKind::kIo);
-  context_.executors.hasher = context_.executors.readers;
-  context_.executors.digester = context_.executors.readers;
-  context_.limits = {.max_request_bytes = 1'572'864,
-                     .max_txn_ops = 128,
-                     .request_timeout = machine.options().replica.request_timeout,
-                     .election_timeout = machine.options().replica.election_timeout,
-                     .watch_window_bytes = options.watch_window_bytes};
+      login_(parts_.proposer, parts_.reads,
+             {.work = &password_work_,
+              .random =
+                  [&world](std::span<std::uint8_t> out) {
+                    for (std::uint8_t& byte : out)
+                      byte = static_cast<std::uint8_t>(world.auth_rng.Below(256));
+                  },
+              .bcrypt_cost = auth::kMinBcryptCost,
+              .gives_simple_tokens = true}),
+      auth_(parts_.proposer, parts_.reads, login_) {
   hub_.NewShard(machine.lane(LaneKind::kIo));
   machine.local_member().store().SetPublishListener(tee_.get());
-  services_.Register(router_);
-  auth_.Register(router_);
+  server::MethodRegistrar methods(router_, guard_);
+  services_.Register(methods);
+  auth_.Register(methods);
   server::HandleLeases(peers_, services_.lease.access());
   leader_streams_.Start();
-  if (world.has_replica_checks) checks_ = std::make_unique<ReplicaChecks>(machine, context_);
+  if (world.has_replica_checks)
+    checks_ = std::make_unique<ReplicaChecks>(machine, parts_, quarantine_);
 }
 
 Services::~Services() = default;

@@ -14,8 +14,12 @@
 #include "rpc/call/service.h"
 #include "rpc/http/http.h"
 #include "server/call/access.h"
+#include "server/call/client_versions.h"
+#include "server/call/interceptors.h"
 #include "server/call/leader_streams.h"
-#include "server/call/request_batcher.h"
+#include "server/call/member_patches.h"
+#include "server/call/quarantine.h"
+#include "server/call/service_parts.h"
 #include "server/process/process/services.h"
 #include "server/services/auth/auth_service.h"
 #include "server/services/auth/login.h"
@@ -70,11 +74,19 @@ class Services {
 
   server::RequestBatcher batcher_;
   watch::Hub hub_;
-  server::Services services_;
-  server::ServiceContext& context_ = services_.context;
   std::unique_ptr<Tee> tee_;
   server::LeaderStreams leader_streams_;
   server::Access access_;
+  const server::ServiceExecutors executors_;
+  const server::ServiceLimits limits_;
+  server::MemberPatches patches_;
+  AnswerMemory answers_;
+  server::ServiceParts parts_;
+  server::Quarantine quarantine_;
+  server::ClientVersions client_versions_;
+  const std::atomic<bool> tells_status_alone_{false};
+  const server::CallGuard guard_;
+  server::Services services_;
   LanePasswordWork password_work_;
   server::Login login_;
   server::AuthService auth_;

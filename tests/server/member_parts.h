@@ -1,0 +1,62 @@
+// The services' parts over a member that a test has opened.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "server/call/access.h"
+#include "server/call/member_patches.h"
+#include "server/call/request_batcher.h"
+#include "server/call/service_parts.h"
+#include "server/peer/transport/peer_poster.h"
+#include "server/replica/drive/replica.h"
+#include "server/replica/member/local_member.h"
+
+namespace kvorum::server {
+
+struct MemberParts {
+  MemberParts(LocalMember& member, const Transport& transport, Executor& timers, Executor& readers)
+      : batcher(member.replica(), 0),
+        access({.states = &member.auth_states(),
+                .store = &member.store(),
+                .leases = &member.leases(),
+                .batcher = &batcher,
+                .clock = &member.replica().clock(),
+                .readers = &readers,
+                .max_txn_ops = 128}),
+        executors{.timers = &timers, .readers = &readers, .hasher = &readers, .digester = &readers},
+        services({.member = member,
+                  .transport = transport,
+                  .patches = patches,
+                  .batcher = batcher,
+                  .access = access,
+                  .executors = executors,
+                  .limits = limits,
+                  .answers = answers}) {}
+
+  RequestBatcher batcher;
+  Access access;
+  ServiceExecutors executors;
+  ServiceLimits limits{.max_request_bytes = 1'572'864,
+                       .max_txn_ops = 128,
+                       .request_timeout = std::chrono::seconds(7)};
+  AnswerMemory answers;
+  MemberPatches patches;
+  ServiceParts services;
+};
+
+// Posts through another poster, which a test may plug in later; without one no answer comes.
+struct PluggedPoster final : PeerPoster {
+  void Post(raft::MemberId to, std::string path, SharedBytes body, Duration timeout,
+            Done done) override {
+    if (plug != nullptr)
+      return plug->Post(to, std::move(path), std::move(body), timeout, std::move(done));
+    done(Fail(Code::kUnavailable, "no way to the leader"));
+  }
+  PeerPoster* plug = nullptr;
+};
+
+}  // namespace kvorum::server
