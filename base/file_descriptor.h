@@ -1,4 +1,4 @@
-// A descriptor that is closed with its owner.
+// A descriptor that is closed with its owner. Used by one thread at a time.
 #pragma once
 
 #include <unistd.h>

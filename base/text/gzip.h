@@ -1,4 +1,4 @@
-// Gzip files in pieces, at the fastest level.
+// Gzip files in pieces, at the fastest level. A writer or reader is used by one thread at a time.
 #pragma once
 
 #include <memory>

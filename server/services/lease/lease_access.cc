@@ -281,7 +281,7 @@ void LeaseAccess::AskLeader(std::shared_ptr<Query<Value>> query) {
                      });
 }
 
-// There is no leader, or it has just lost leadership, or it cannot be reached.
+// The leader is unknown, has just lost leadership, or cannot be reached.
 template <class Value>
 void LeaseAccess::AskAgain(std::shared_ptr<Query<Value>> query) {
   const TimePoint when = std::min(Now() + kRetryPause, query->deadline);

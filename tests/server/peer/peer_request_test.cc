@@ -189,8 +189,8 @@ TEST(PeerRequestTest, WhatIsNoAnswerIsAnError) {
   }
 }
 
-// What a peer may answer is bounded wherever it does not end: the bytes that the requester has
-// taken are those of its bound, and what the kernel's buffers hold.
+// The requester stops at its bound, wherever the answer does not end. The peer has sent what it
+// took, and what the kernel's buffers hold.
 TEST(PeerRequestTest, AnAnswerWithoutAnEndIsGivenUpAtItsBound) {
   constexpr std::size_t kMostBytes = std::size_t{16} << 20;
   const std::string ok = "HTTP/1.1 200 OK\r\n";
