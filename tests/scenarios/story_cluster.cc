@@ -95,13 +95,13 @@ class StoryCluster::PeerPort final : public PeerRequester {
 StoryCluster::Process::Process(SmallCluster& cluster, std::size_t i)
     : services(cluster, i),
       hub(cluster.member(i).store(), cluster.member(i).lanes().watch(), {}),
-      watches(services.context()) {
+      watches(services.parts().services.reads, hub) {
   // Followers of this network do not hear of each other.
-  services.context().limits.strict_reconfig_check = false;
+  services.parts().limits.strict_reconfig_check = false;
   hub.NewShard(cluster.member(i).lanes().io());
   cluster.member(i).store().SetPublishListener(&hub);
-  services.context().watches = &hub;
-  watches.Register(router);
+  MethodRegistrar methods(router, services.guard());
+  watches.Register(methods);
 }
 
 StoryCluster::StoryCluster(std::size_t size, std::uint64_t seed,
@@ -256,8 +256,8 @@ std::string StoryCluster::Reseed(std::size_t i) {
   const auto leader = cluster_.WaitForLeader();
   if (!leader.has_value()) return "no leader";
   const auto outcome = std::make_shared<std::optional<Result<void>>>();
-  SendFreshSnapshot(services(*leader).context(), cluster_.id(i),
-                    [outcome](Result<void> begun) { *outcome = std::move(begun); });
+  SendFreshSnapshot(services(*leader).parts().services.proposer, services(*leader).quarantine(),
+                    cluster_.id(i), [outcome](Result<void> begun) { *outcome = std::move(begun); });
   if (!cluster_.RunUntil([&] { return outcome->has_value(); })) return "no outcome";
   if (!(*outcome)->has_value()) return "refused: " + (*outcome)->error().message;
   return "begun by " + Number(*leader);

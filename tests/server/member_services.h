@@ -88,6 +88,8 @@ class MemberServices {
   MemberServices& operator=(const MemberServices&) = delete;
 
   MemberParts& parts() { return parts_; }
+  const CallGuard& guard() const { return guard_; }
+  const Quarantine& quarantine() const { return quarantine_; }
   PluggedPoster& poster() { return poster_; }
   PeerHttpParts peer_parts(DefragmentTurns& turns) {
     return {.proposer = parts_.services.proposer,
