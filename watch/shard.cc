@@ -314,6 +314,9 @@ void Shard::Sync(Watcher& watcher) {
   watcher.group.synced.push_back(&watcher);
 }
 
+// From now on the watcher costs nothing but its place: events from `next` on are read from the
+// store once its client has room, in order and none left out. If they are compacted by then, the
+// client gets the compacted revision and the watcher ends.
 void Shard::Lag(Watcher& watcher, std::int64_t next) {
   Unlink(watcher);
   Stream& stream = watcher.stream;

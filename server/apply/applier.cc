@@ -359,6 +359,8 @@ void Applier::StoreConfState() {
                    EncodeConfStateJson(ConfStateOf(*membership_.View())));
 }
 
+// Acknowledges the batch. Its entries were committed: a majority has each of them on disk
+// (Node::Persisted of the leader, and the followers' answers), and readers see what they did.
 void Applier::AnswerAll() {
   std::vector<std::uint64_t> ids;
   ids.reserve(outcomes_.size());

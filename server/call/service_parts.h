@@ -22,6 +22,9 @@ struct ServiceParts {
     AnswerMemory& answers;
   };
   explicit ServiceParts(const From& from);
+  // Its parts refer to each other.
+  ServiceParts(const ServiceParts&) = delete;
+  ServiceParts& operator=(const ServiceParts&) = delete;
 
   const ClusterFacts cluster;
   Proposer proposer;

@@ -5,6 +5,7 @@
 
 #include "api/member_id.h"
 #include "base/log/logging.h"
+#include "base/majority.h"
 #include "raft/node.h"
 #include "server/peer/codec/transport.h"
 
@@ -19,7 +20,7 @@ std::int64_t FirstElection::TicksToLeaveOut(const raft::Node& node, const Transp
   });
   const bool is_over =
       node.leader() != raft::kNone || node.role() != raft::Role::kFollower || now > hurry_until_;
-  const bool has_majority = static_cast<std::size_t>(connected) > voters.size() / 2;
+  const bool has_majority = static_cast<std::size_t>(connected) >= Majority(voters.size());
   if (!is_over && !has_majority) return 0;
   hurry_until_ = {};
   if (is_over) return 0;
