@@ -28,10 +28,11 @@ deb: build ## build, then make the Debian packages of server, ctl and client lib
 	@scripts/build release kvorum_client kvorum_delta_service kvorum_sync
 	@scripts/package
 
-run: ## build the server, serve one node on 2379/2380 in the foreground; kvorumctl is built meanwhile
+run: ## build the server, serve one node on 2379/2380 in the foreground; the tools are built meanwhile
 	@scripts/setup build
 	@scripts/build release kvorum
-	@nice -n 19 scripts/build release kvorumctl >build/kvorumctl.log 2>&1 </dev/null & \
+	@{ nice -n 19 scripts/build release kvorumctl && nice -n 19 scripts/build release kvorumutl; } \
+	  >build/kvorumctl.log 2>&1 </dev/null & \
 	exec scripts/run-node
 
 cluster: build ## build, then serve 3 members (N=5: five) on 2379, 22379, 32379... and show them live

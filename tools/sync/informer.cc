@@ -93,7 +93,7 @@ Command InformerCommand() {
            .brief = "Keeps a copy of a prefix and reports its changes",
            .description =
                R"(Lists the keys that begin so, follows them until it is interrupted, and shows each change as a
-line: add, update, delete, and resync for an object that is told again. With `-w json` a line has
+line: add, update, delete, and resync for an object that is sent again. With `-w json` a line has
 the value too. A reader that is slow sees the newest value of each key.
 
 The command of --exec is run for one change at a time, with the value (of a deleted key the last

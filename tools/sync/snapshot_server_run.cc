@@ -185,7 +185,7 @@ What changes within --flush is one pass, in which each subscriber is sent what d
 holds. A subscriber that comes back with its versions gets nothing that it has. One that does not
 read within --send-timeout is ended; a second stream of a node ends the first. With
 --node-from-certificate a subscriber is the node that its certificate names, and no other; without
-it a node is whoever says so.
+it a node has the name that it gives.
 )",
       .flags =
           {{.name = "type",
