@@ -131,6 +131,7 @@ class AgreeOnTermTest : public testing::TestWithParam<Row> {
   std::unique_ptr<Node> node_ = FollowerInTermFive();
 };
 
+// Raft: paper 5.1
 TEST_P(AgreeOnTermTest, ALowerTermIsIgnored) {
   const Effect effect = StepOn(*node_, Sent(kOurs - 1));
   EXPECT_EQ(effect.is_ignored, !GetParam().is_request);
