@@ -329,6 +329,7 @@ Result<std::vector<ObjectRef>> InformerCore::ByIndex(std::string_view name,
 Result<std::vector<std::string>> InformerCore::IndexValues(std::string_view name) const {
   return machine_->copy().IndexValues(name);
 }
+void InformerCore::CheckInvariants() const { machine_->copy().CheckInvariants(); }
 void InformerCore::ConsistentGet(std::string key, OnGot on_got) {
   machine_->ConsistentGet(key, Answer<ObjectRef>(std::move(on_got)));
 }

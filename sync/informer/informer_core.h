@@ -101,6 +101,9 @@ class InformerCore {
   // Blocks; not for the executor's own tasks. kDeadlineExceeded: it took longer.
   Result<ObjectRef> ConsistentGet(std::string key, Duration timeout);
 
+  // Those of its copy (Copy::CheckInvariants); for tests.
+  void CheckInvariants() const;
+
  private:
   class Machine;
   std::unique_ptr<Machine> machine_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
+
 namespace kvorum::sync {
 
 std::pair<ObjectMap, ObjectMap> Copy::Apply(std::int64_t revision,
@@ -152,6 +154,31 @@ Result<std::vector<std::string>> Copy::IndexValues(std::string_view name) const 
   const std::lock_guard lock(mutex_);
   KV_TRY(const Index* index, Named(name));
   return index->Values();
+}
+
+void Copy::CheckInvariants() const {
+  const std::lock_guard lock(mutex_);
+  objects_.CheckInvariants();
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < past_.size(); ++i) {
+    bytes += past_[i].bytes;
+    KV_CHECK(i == 0 || past_[i - 1].revision < past_[i].revision, "revisions do not ascend");
+  }
+  KV_CHECK(bytes == past_bytes_, "the window has other bytes than are counted");
+  KV_CHECK(past_.size() <= std::max<std::size_t>(window_.revisions, 1), "the window is too long");
+  if (!past_.empty()) {
+    KV_CHECK(past_.back().revision <= revision_, "the window is ahead of the copy");
+    MapDifference difference(past_.back().objects, objects_);
+    for (Change change = difference.Next(); change.before || change.after;
+         change = difference.Next())
+      KV_CHECK(change.before == change.after, "the newest revision has other objects");
+  }
+  for (const auto& [name, index] : indexes_) {
+    for (const std::string& value : index.Values()) {
+      for (const ObjectRef& object : index.Find(value))
+        KV_CHECK(objects_.Find(object->key()) == object, "an index has an object that is gone");
+    }
+  }
 }
 
 }  // namespace kvorum::sync

@@ -52,6 +52,11 @@ class Copy {
   // The values that objects have, in order. kNotFound: there is no such index.
   Result<std::vector<std::string>> IndexValues(std::string_view name) const;
 
+  // Aborts if one does not hold: the map's; the newest revision of the window has the objects that
+  // there are; revisions ascend, within the window, whose bytes are their sum; an index has no
+  // object but these. Walks everything, with the lock held.
+  void CheckInvariants() const;
+
  private:
   using Functions = std::shared_ptr<const IndexFunctions>;
   // Changes objects and indexes at once. Returns the objects before.

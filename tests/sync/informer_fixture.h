@@ -52,6 +52,9 @@ struct Told {
 
 class SyncInformer : public testing::Test {
  protected:
+  ~SyncInformer() override {
+    if (informer.has_value()) informer->core().CheckInvariants();
+  }
   // Options of the prefix /a/, without randomness.
   BytesInformer::Options Prefix() {
     BytesInformer::Options options;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/member_id.h"
+#include "base/check.h"
 #include "base/log/logging.h"
 
 namespace kvorum::server {
@@ -70,6 +71,15 @@ void Pipeline::Post(HttpClient& client, const raft::Message& message) {
         hooks_.on_lost();
         Next();
       });
+}
+
+void Pipeline::CheckInvariants() const {
+  KV_CHECK(waiting_.size() <= kMaxWaiting, "more posts wait than may");
+  KV_CHECK(waiting_count_.load(std::memory_order_relaxed) == waiting_.size(),
+           "another number of waiting posts is shown");
+  const bool all_busy =
+      std::ranges::all_of(clients_, [](const auto& client) { return client->is_busy(); });
+  KV_CHECK(waiting_.empty() || all_busy, "a post waits beside an idle connection");
 }
 
 }  // namespace kvorum::server

@@ -28,6 +28,10 @@ class Pipeline {
   // Returns false if there is no room.
   bool Push(raft::Message message);
 
+  // Aborts if one does not hold: messages wait within their bound, and only while each connection
+  // is in use.
+  void CheckInvariants() const;
+
  private:
   static constexpr std::size_t kConnections = 4;
 

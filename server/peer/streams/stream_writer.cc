@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/member_id.h"
+#include "base/check.h"
 #include "base/log/logging.h"
 
 namespace kvorum::server {
@@ -148,6 +149,16 @@ void StreamWriter::DropQueue() {
   queue_.clear();
   queued_bytes_ = 0;
   ShowQueue();
+}
+
+void StreamWriter::CheckInvariants() const {
+  std::size_t size_bytes = 0;
+  for (const raft::Message& message : queue_) size_bytes += SizeOf(message);
+  KV_CHECK(size_bytes == queued_bytes_, "a stream's queue has other bytes than are counted");
+  KV_CHECK(queue_.size() <= links_.options.max_queued_messages, "more messages queue than may");
+  KV_CHECK(queue_.size() <= 1 || queued_bytes_ <= links_.options.max_queued_bytes,
+           "more bytes queue than may");
+  KV_CHECK(stands() || queue_.empty(), "messages wait for a stream that there is not");
 }
 
 }  // namespace kvorum::server

@@ -35,6 +35,10 @@ class StreamWriter {
   void Flush();
   void Close();
 
+  // Aborts if one does not hold: the queue's bytes are those of its messages, within their bounds
+  // (one message may exceed the bytes), and without a stream there are none.
+  void CheckInvariants() const;
+
  private:
   struct Connection;
 

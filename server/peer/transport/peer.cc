@@ -1,9 +1,11 @@
 #include "server/peer/transport/peer.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "api/member_id.h"
+#include "base/check.h"
 #include "base/log/logging.h"
 
 namespace kvorum::server {
@@ -153,6 +155,26 @@ void Peer::Lost(std::uint64_t messages) {
   links_.counters.dropped_messages.fetch_add(messages, std::memory_order_relaxed);
   links_.metrics[id_].send_failures.Add();
   if (!std::exchange(is_losing_, true)) links_.receiver->Unreachable(id_);
+}
+
+std::size_t Peer::standing_writers() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(writers_, [](const auto& writer) { return writer->stands(); }));
+}
+
+std::size_t Peer::standing_readers() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      readers_, [](const auto& reader) { return reader != nullptr && reader->stands(); }));
+}
+
+void Peer::CheckInvariants() const {
+  for (const auto& writer : writers_) writer->CheckInvariants();
+  pipeline_.CheckInvariants();
+  for (const auto& reader : readers_)
+    KV_CHECK((reader != nullptr) == is_member_, "a stranger is dialled, or a member is not");
+  KV_CHECK((prober_ != nullptr) == is_member_, "a stranger is probed, or a member is not");
+  KV_CHECK(std::cmp_equal(standing_readers(), standing_readers_),
+           "another number of streams is counted than is open");
 }
 
 }  // namespace kvorum::server

@@ -55,6 +55,13 @@ class Peer {
     requests_.Post(std::move(path), std::move(body), timeout, std::move(done));
   }
 
+  // The streams that it reads from us, and those that we read from it.
+  std::size_t standing_writers() const;
+  std::size_t standing_readers() const;
+  // Aborts if one does not hold: those of its parts; only a member is read from and probed; its
+  // activity is that of the streams that we read.
+  void CheckInvariants() const;
+
  private:
   StreamWriter& writer(StreamKind kind) { return *writers_[static_cast<std::size_t>(kind)]; }
   void PushWhole(raft::Message message);

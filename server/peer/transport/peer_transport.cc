@@ -1,6 +1,7 @@
 #include "server/peer/transport/peer_transport.h"
 
 #include <algorithm>
+#include <future>
 #include <map>
 #include <mutex>
 #include <set>
@@ -8,6 +9,7 @@
 
 #include "api/member_id.h"
 #include "api/version.h"
+#include "base/check.h"
 #include "base/executor.h"
 #include "base/inbox.h"
 #include "base/log/logging.h"
@@ -59,6 +61,7 @@ struct PeerTransport::Impl {
   std::unique_ptr<Peer> MakePeer(raft::MemberId id, std::vector<Url> urls);
   void SetActive(raft::MemberId id, bool is_active);
   void Deliver(raft::MemberId sender, std::vector<raft::Message> messages);
+  void CheckInvariants() const;
 
   RequestPlan OnRequest(const rpc::HttpHead& head);
   RequestPlan Plan(const rpc::HttpHead& head);
@@ -444,6 +447,33 @@ void PeerTransport::Start(PeerIdentity identity, TransportReceiver& receiver, Ho
   });
   impl_->loop.Start();
   if (impl_->options.tls.has_value()) impl_->handshakes.Start();
+}
+
+void PeerTransport::Impl::CheckInvariants() const {
+  std::uint64_t streams = 0;
+  std::size_t active = 0;
+  for (const auto& [id, peer] : peers) {
+    peer->CheckInvariants();
+    streams += peer->standing_writers();
+    active += peer->standing_readers() > 0 ? 1 : 0;
+  }
+  KV_CHECK(links.counters.open_streams.load() == streams,
+           "other streams are open than are counted");
+  KV_CHECK(remotes.size() <= kMaxRemotes, "more strangers are remembered than may");
+  std::lock_guard lock(seen_mutex);
+  KV_CHECK(active_since.size() == active, "others are told as active than are");
+  for (const auto& [id, since] : active_since)
+    KV_CHECK(peers.contains(id), "an active peer is gone");
+}
+
+void PeerTransport::CheckInvariants() const {
+  std::promise<void> checked;
+  const std::future<void> done = checked.get_future();
+  impl_->loop.Post([impl = impl_.get(), checked = std::move(checked)]() mutable {
+    impl->CheckInvariants();
+    checked.set_value();
+  });
+  done.wait();
 }
 
 void PeerTransport::Stop() {

@@ -60,6 +60,11 @@ class PeerTransport final : public Transport, public PeerPoster {
   void Post(raft::MemberId to, std::string path, SharedBytes body, Duration timeout,
             Done done) override;
 
+  // Aborts if one does not hold: each peer's; the streams counted as open are the peers'; who is
+  // active has a stream that we read. Waits for the peer
+  // thread, so it comes between Start and Stop.
+  void CheckInvariants() const;
+
   // Any thread.
   const PeerCounters& counters() const;
   const PeerMetrics& metrics() const;

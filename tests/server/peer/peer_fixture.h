@@ -16,6 +16,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "api/member_id.h"
@@ -121,6 +122,7 @@ class TestPeer {
 
   void Start(MembershipView view, IncarnationGuard* incarnations = nullptr) {
     transport_->SetMembers(std::make_shared<const MembershipView>(std::move(view)));
+    is_running_ = true;
     transport_->Start(
         {.member_id = id_,
          .cluster_id = kTestCluster,
@@ -133,7 +135,11 @@ class TestPeer {
              },
          .on_removed = [this] { ++removals_; }});
   }
-  void Stop() { transport_->Stop(); }
+  // What it must keep holds in the end, whatever it was sent.
+  void Stop() {
+    if (std::exchange(is_running_, false)) transport_->CheckInvariants();
+    transport_->Stop();
+  }
 
   raft::MemberId id() const { return id_; }
   const std::string& url() const { return url_; }
@@ -144,6 +150,7 @@ class TestPeer {
 
  private:
   const raft::MemberId id_;
+  bool is_running_ = false;
   std::string url_;
   KeepingReceiver receiver_;
   std::atomic<int> removals_{0};
