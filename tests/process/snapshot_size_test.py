@@ -1,5 +1,6 @@
 """The size of snapshots that clients save, beside the file in which etcd itself keeps the same content."""
 
+import collections
 import json
 import os
 import subprocess
@@ -36,9 +37,12 @@ def defragmented_by_etcd(saved, data_dir):
 
 
 def fill(kv, count, size_of):
-    """Puts, all of them under way at a time."""
-    calls = [kv.Put.future(rpc_pb2.PutRequest(key=b"key %08d" % i, value=b"v" * size_of(i)), timeout=60)
-             for i in range(count)]
+    """Puts, a thousand of them under way at a time: of more than 5,000 some may be refused, on a busy machine."""
+    calls = collections.deque()
+    for i in range(count):
+        calls.append(kv.Put.future(rpc_pb2.PutRequest(key=b"key %08d" % i, value=b"v" * size_of(i)), timeout=60))
+        if len(calls) == 1_000:
+            calls.popleft().result()
     for call in calls:
         call.result()
 
