@@ -461,7 +461,7 @@ void PeerTransport::Impl::CheckInvariants() const {
            "other streams are open than are counted");
   KV_CHECK(remotes.size() <= kMaxRemotes, "more strangers are remembered than may");
   std::lock_guard lock(seen_mutex);
-  KV_CHECK(active_since.size() == active, "others are told as active than are");
+  KV_CHECK(active_since.size() == active, "another number of peers is shown as active");
   for (const auto& [id, since] : active_since)
     KV_CHECK(peers.contains(id), "an active peer is gone");
 }

@@ -135,7 +135,7 @@ class TestPeer {
              },
          .on_removed = [this] { ++removals_; }});
   }
-  // What it must keep holds in the end, whatever it was sent.
+  // Its invariants hold, whatever it was sent.
   void Stop() {
     if (std::exchange(is_running_, false)) transport_->CheckInvariants();
     transport_->Stop();
