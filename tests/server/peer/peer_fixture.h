@@ -135,7 +135,7 @@ class TestPeer {
              },
          .on_removed = [this] { ++removals_; }});
   }
-  // Its invariants hold, whatever it was sent.
+  // Its invariants hold in the end.
   void Stop() {
     if (std::exchange(is_running_, false)) transport_->CheckInvariants();
     transport_->Stop();
