@@ -17,7 +17,7 @@ constexpr const char* kNoAnswer = "no answer";
 
 LoneMember::LoneMember(std::uint64_t map_bytes) : first_map_bytes_(map_bytes), member_(map_bytes) {
   parts_.executors.digester = &digester_;
-  MethodRegistrar methods(router_, guard_);
+  MethodRegistrar methods(router_, guard_.call);
   maintenance_.Register(methods);
 }
 

@@ -3,8 +3,6 @@
 // order.
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,10 +11,6 @@
 #include "base/executor.h"
 #include "base/file_system.h"
 #include "rpc/call/service.h"
-#include "server/call/client_versions.h"
-#include "server/call/interceptors.h"
-#include "server/call/leader_streams.h"
-#include "server/call/quarantine.h"
 #include "server/services/maintenance/maintenance_service.h"
 #include "tests/server/member_parts.h"
 #include "tests/server/no_transport.h"
@@ -49,20 +43,11 @@ class LoneMember {
   ThreadExecutor digester_{"digester"};
   NoTransport alone_;
   MemberParts parts_{member_.member(), alone_, hasher_, hasher_};
-  Quarantine quarantine_{PosixFileSystem(), member_.database() + ".quarantined"};
-  LeaderStreams leader_streams_{hasher_, std::chrono::seconds(1), [] { return false; }};
-  ClientVersions client_versions_;
-  const std::atomic<bool> tells_status_alone_{false};
-  const CallGuard guard_{.proposer = parts_.services.proposer,
-                         .access = parts_.access,
-                         .quarantine = quarantine_,
-                         .leader_streams = leader_streams_,
-                         .client_versions = client_versions_,
-                         .tells_status_alone = tells_status_alone_};
+  MemberGuard guard_{parts_, PosixFileSystem(), member_.database() + ".quarantined", hasher_};
   MaintenanceService maintenance_{{.proposer = parts_.services.proposer,
                                    .reads = parts_.services.reads,
                                    .member = member_.member(),
-                                   .quarantine = quarantine_}};
+                                   .quarantine = guard_.quarantine}};
   rpc::Router router_;
   std::shared_ptr<SavingStream> save_;
 };

@@ -100,7 +100,7 @@ StoryCluster::Process::Process(SmallCluster& cluster, std::size_t i)
   services.parts().limits.strict_reconfig_check = false;
   hub.NewShard(cluster.member(i).lanes().io());
   cluster.member(i).store().SetPublishListener(&hub);
-  MethodRegistrar methods(router, services.guard());
+  MethodRegistrar methods(router, services.guard().call);
   watches.Register(methods);
 }
 
@@ -256,8 +256,9 @@ std::string StoryCluster::Reseed(std::size_t i) {
   const auto leader = cluster_.WaitForLeader();
   if (!leader.has_value()) return "no leader";
   const auto outcome = std::make_shared<std::optional<Result<void>>>();
-  SendFreshSnapshot(services(*leader).parts().services.proposer, services(*leader).quarantine(),
-                    cluster_.id(i), [outcome](Result<void> begun) { *outcome = std::move(begun); });
+  SendFreshSnapshot(services(*leader).parts().services.proposer,
+                    services(*leader).guard().quarantine, cluster_.id(i),
+                    [outcome](Result<void> begun) { *outcome = std::move(begun); });
   if (!cluster_.RunUntil([&] { return outcome->has_value(); })) return "no outcome";
   if (!(*outcome)->has_value()) return "refused: " + (*outcome)->error().message;
   return "begun by " + Number(*leader);

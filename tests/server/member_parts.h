@@ -1,14 +1,21 @@
 // The services' parts over a member that a test has opened.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <string>
 #include <utility>
 
 #include "base/error.h"
+#include "base/executor.h"
+#include "base/file_system.h"
 #include "server/call/access.h"
+#include "server/call/client_versions.h"
+#include "server/call/interceptors.h"
+#include "server/call/leader_streams.h"
 #include "server/call/member_patches.h"
+#include "server/call/quarantine.h"
 #include "server/call/request_batcher.h"
 #include "server/call/service_parts.h"
 #include "server/peer/transport/peer_poster.h"
@@ -46,6 +53,26 @@ struct MemberParts {
   AnswerMemory answers;
   MemberPatches patches;
   ServiceParts services;
+};
+
+// The checks of a call before its handler. No stream is cut for want of a leader.
+struct MemberGuard {
+  MemberGuard(MemberParts& parts, FileSystem& disk, const std::string& quarantine_file,
+              Executor& timers)
+      : quarantine(disk, quarantine_file),
+        leader_streams(timers, std::chrono::seconds(1), [] { return false; }),
+        call({.proposer = parts.services.proposer,
+              .access = parts.access,
+              .quarantine = quarantine,
+              .leader_streams = leader_streams,
+              .client_versions = client_versions,
+              .tells_status_alone = tells_status_alone}) {}
+
+  Quarantine quarantine;
+  LeaderStreams leader_streams;
+  ClientVersions client_versions;
+  const std::atomic<bool> tells_status_alone{false};
+  const CallGuard call;
 };
 
 // Posts through another poster, which a test may plug in later; without one no answer comes.

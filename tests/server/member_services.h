@@ -14,10 +14,7 @@
 #include "api/maintenance_encode.h"
 #include "api/member_id.h"
 #include "rpc/call/service.h"
-#include "server/call/client_versions.h"
-#include "server/call/leader_streams.h"
 #include "server/call/method_registrar.h"
-#include "server/call/quarantine.h"
 #include "server/replica/recovery/joining.h"
 #include "server/services/cluster/cluster_service.h"
 #include "server/services/cluster/peer_http.h"
@@ -67,18 +64,17 @@ class MemberServices {
       : cluster_(cluster),
         parts_(cluster.member(i).local_member(), cluster.network().PortOf(cluster.id(i)),
                cluster.member(i).lanes().io(), cluster.member(i).lanes().readers()),
-        quarantine_(cluster.disk(i), SmallMember::kQuarantineFile),
-        leader_streams_(cluster.member(i).lanes().io(), std::chrono::seconds(1),
-                        [] { return false; }),
+        guard_(parts_, cluster.disk(i), SmallMember::kQuarantineFile,
+               cluster.member(i).lanes().io()),
         maintenance_({.proposer = parts_.services.proposer,
                       .reads = parts_.services.reads,
                       .member = cluster.member(i).local_member(),
-                      .quarantine = quarantine_}),
+                      .quarantine = guard_.quarantine}),
         lease_(parts_.services.proposer, parts_.services.reads,
                {.leases = cluster.member(i).local_member().leases(),
                 .expiry = cluster.member(i).local_member().lease_expiry(),
                 .poster = poster_}) {
-    MethodRegistrar methods(router_, guard_);
+    MethodRegistrar methods(router_, guard_.call);
     cluster_service_.Register(methods);
     kv_.Register(methods);
     maintenance_.Register(methods);
@@ -88,13 +84,12 @@ class MemberServices {
   MemberServices& operator=(const MemberServices&) = delete;
 
   MemberParts& parts() { return parts_; }
-  const CallGuard& guard() const { return guard_; }
-  const Quarantine& quarantine() const { return quarantine_; }
+  const MemberGuard& guard() const { return guard_; }
   PluggedPoster& poster() { return poster_; }
   PeerHttpParts peer_parts(DefragmentTurns& turns) {
     return {.proposer = parts_.services.proposer,
             .reads = parts_.services.reads,
-            .quarantine = quarantine_,
+            .quarantine = guard_.quarantine,
             .cluster = cluster_service_,
             .leases = lease_.access(),
             .turns = turns};
@@ -130,16 +125,7 @@ class MemberServices {
   SmallCluster& cluster_;
   PluggedPoster poster_;
   MemberParts parts_;
-  Quarantine quarantine_;
-  LeaderStreams leader_streams_;
-  ClientVersions client_versions_;
-  const std::atomic<bool> tells_status_alone_{false};
-  const CallGuard guard_{.proposer = parts_.services.proposer,
-                         .access = parts_.access,
-                         .quarantine = quarantine_,
-                         .leader_streams = leader_streams_,
-                         .client_versions = client_versions_,
-                         .tells_status_alone = tells_status_alone_};
+  MemberGuard guard_;
   ClusterService cluster_service_{parts_.services.proposer, parts_.services.reads, nullptr};
   KvService kv_{parts_.services.proposer, parts_.services.reads};
   MaintenanceService maintenance_;

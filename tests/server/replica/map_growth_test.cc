@@ -18,11 +18,7 @@
 #include "mvcc/lmdb/backend.h"
 #include "mvcc/store/store.h"
 #include "rpc/call/service.h"
-#include "server/call/client_versions.h"
-#include "server/call/interceptors.h"
-#include "server/call/leader_streams.h"
 #include "server/call/method_registrar.h"
-#include "server/call/quarantine.h"
 #include "server/services/maintenance/maintenance_service.h"
 #include "tests/eventually.h"
 #include "tests/mapped_bytes.h"
@@ -42,7 +38,7 @@ class MapGrowthTest : public testing::Test {
  protected:
   MapGrowthTest() {
     parts_.executors.digester = &digester_;
-    MethodRegistrar methods(router_, guard_);
+    MethodRegistrar methods(router_, guard_.call);
     maintenance_.Register(methods);
     PutLarge(80);  // of the half of the map
     Flush();
@@ -118,20 +114,11 @@ class MapGrowthTest : public testing::Test {
   ThreadExecutor digester_{"digester"};
   NoTransport alone_;
   MemberParts parts_{member_.member(), alone_, hasher_, hasher_};
-  Quarantine quarantine_{PosixFileSystem(), member_.database() + ".quarantined"};
-  LeaderStreams leader_streams_{hasher_, std::chrono::seconds(1), [] { return false; }};
-  ClientVersions client_versions_;
-  const std::atomic<bool> tells_status_alone_{false};
-  const CallGuard guard_{.proposer = parts_.services.proposer,
-                         .access = parts_.access,
-                         .quarantine = quarantine_,
-                         .leader_streams = leader_streams_,
-                         .client_versions = client_versions_,
-                         .tells_status_alone = tells_status_alone_};
+  MemberGuard guard_{parts_, PosixFileSystem(), member_.database() + ".quarantined", hasher_};
   MaintenanceService maintenance_{{.proposer = parts_.services.proposer,
                                    .reads = parts_.services.reads,
                                    .member = member_.member(),
-                                   .quarantine = quarantine_}};
+                                   .quarantine = guard_.quarantine}};
   rpc::Router router_;
   std::vector<std::shared_ptr<SavingStream>> saves_;
   int puts_ = 0;
