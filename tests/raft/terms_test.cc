@@ -20,7 +20,7 @@ constexpr Term kOurs = 5;
 constexpr MemberId kLeader = 2;
 constexpr MemberId kOther = 3;
 
-// How a message of a higher term ends.
+// The outcome of a message of a higher term.
 enum class Higher : std::uint8_t {
   kStays,    // it is handled in our term: it is a request without a term, or about a later one
   kIgnored,  // a vote while a leader is alive
