@@ -29,7 +29,8 @@ class TestFolder {
   }
   TestFolder(const TestFolder&) = delete;
   TestFolder& operator=(const TestFolder&) = delete;
-  ~TestFolder() { std::filesystem::remove_all(path_); }
+  ~TestFolder() { Remove(); }
+  void Remove() { std::filesystem::remove_all(path_); }
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
 
  private:
@@ -42,6 +43,9 @@ struct LmdbWorld {
   Result<std::unique_ptr<Backend>> Open(CommitSync sync = CommitSync::kEachCommit) {
     return OpenLmdbBackend({.path = path, .sync = sync});
   }
+  // For a process that ends without destructors: the process of a death test has a folder of its
+  // own.
+  void RemoveFiles() { folder.Remove(); }
 };
 
 struct MemoryWorld {
@@ -54,6 +58,7 @@ struct MemoryWorld {
   Result<std::unique_ptr<Backend>> Open(CommitSync sync = CommitSync::kEachCommit) {
     return OpenMemoryBackend(files, path, sync);
   }
+  void RemoveFiles() {}
 };
 
 // The types of a test of each implementation.
