@@ -13,6 +13,7 @@ a lean one that keeps nothing; at the end kvorumctl saves once, for the bytes to
 import argparse
 import hashlib
 import os
+import pathlib
 import statistics
 import subprocess
 import sys
@@ -21,9 +22,8 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import history  # noqa: E402
+import servers  # noqa: E402
 import upkeep  # noqa: E402
-from servers import rss_anon_bytes  # noqa: E402
 
 BIN = os.environ.get("KVORUM_BIN_DIR", "build/release/bin")
 
@@ -40,21 +40,21 @@ class Saves:
 
     def save(self):
         begun = time.monotonic()
-        self.watch([self.args.bench, "--endpoint", self.node.client, "--connections", "1", "--streams", "1", "--count", "1",
+        self.watch([self.args.bench, "--endpoint", self.node.endpoint, "--connections", "1", "--streams", "1", "--count", "1",
                     "snapshot"])
         self.seconds.append(time.monotonic() - begun)
 
     def watch(self, command):
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as saving:
             while saving.poll() is None:
-                self.most_memory = max(self.most_memory, rss_anon_bytes(self.node.process.pid))
+                self.most_memory = max(self.most_memory, servers.rss_anon_bytes(self.node.pid))
                 time.sleep(0.02)
         if saving.returncode != 0:
             raise SystemExit("a save failed")
 
     def keep(self):
         """A file with the saved bytes."""
-        self.watch([self.args.ctl, "--endpoints", self.node.client, "--command-timeout", "600s", "snapshot", "save",
+        self.watch([self.args.ctl, "--endpoints", self.node.endpoint, "--command-timeout", "600s", "snapshot", "save",
                     self.path])
 
     def hash_seconds(self):
@@ -82,14 +82,15 @@ def main():
                         help="for the client's file")
     args = parser.parse_args()
 
-    node = history.Node(args)
-    saves = Saves(args, node)
-    try:
+    with (tempfile.TemporaryDirectory(prefix="kvorum-save-", dir=args.dir) as folder,
+          servers.Server(args.server, pathlib.Path(folder), quota_bytes=upkeep.QUOTA_BYTES) as node):
+        node.start()
+        saves = Saves(args, node)
         run = upkeep.Run(args, node)
         run.bench("put", "--preload", str(args.keys), "--count", "1")
         rate = ["--rate", str(args.rate), "--seconds", str(args.seconds), "--warmup", "0.5"]
         run.bench("put", *rate)
-        idle = rss_anon_bytes(node.process.pid)
+        idle = servers.rss_anon_bytes(node.pid)
         alone, beside = [], []
         for _ in range(args.rounds):
             alone.append(run.bench("put", *rate)["p99_us"])
@@ -107,10 +108,7 @@ def main():
               f"{quiet} saves\n"
               f"  a save: {save:.2f} s; reading and hashing it: {statistics.median(hashing):.2f} s\n"
               f"  memory: {idle >> 20} MiB before, at most {saves.most_memory >> 20} MiB during saves")
-    finally:
-        node.close()
-        if os.path.exists(saves.path):
-            os.remove(saves.path)
+        os.remove(saves.path)
 
 
 if __name__ == "__main__":

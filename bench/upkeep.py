@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
-"""The latency of puts and ranges during an online defragmentation and during a compaction, beside that without either:
-windows of each kind follow each other in one run, so that the machine's other load meets all of them.
+"""The latency of puts and ranges during an online defragmentation, a compaction, saves of a snapshot, and while a
+follower gets the whole database, beside that without: windows of each kind follow each other in one run, so that the
+machine's other load meets all of them.
 
   upkeep.py [--server PATH] [--bench PATH] [--ctl PATH] [--keys N] [--value-size N] [--rate N] [--seconds S]
-            [--rounds N] [--dir FOLDER]
+            [--rounds N] [--calls put range] [--upkeep defragmentation compaction save reseed] [--dir FOLDER]
 
-A window's defragmentations, or compactions, follow each other without a pause, so that it is the worst that a member
-may see. Compactions each drop as many revisions as the window's puts have made until then; before a window with them
-all keys are overwritten, so that the first drops as many as there are keys.
+A window's defragmentations, compactions, saves or re-seeds follow each other without a pause, so that it is the worst
+that a member may see. Compactions each drop as many revisions as the window's puts have made until then; before a
+window with them all keys are overwritten, so that the first drops as many as there are keys. A save's client keeps
+nothing. With `reseed`, which only kvorum has, all windows are those of three members on this machine, and calls go to
+the leader.
 """
 
 import argparse
 import json
 import os
+import pathlib
 import statistics
 import subprocess
 import sys
@@ -22,8 +26,9 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import history  # noqa: E402
+import servers  # noqa: E402
 
+QUOTA_BYTES = 16 << 30
 BIN = os.environ.get("KVORUM_BIN_DIR", "build/release/bin")
 
 
@@ -51,26 +56,28 @@ class Repeated:
 
 
 class Run:
-    def __init__(self, args, node):
+    def __init__(self, args, cluster):
         self.args = args
-        self.node = node
+        leader = cluster.leader() if len(cluster.members) > 1 else cluster.members[0]
+        self.endpoint = leader.endpoint
+        self.followers = [member.endpoint for member in cluster.members if member is not leader]
 
-    def bench(self, kind, *arguments):
+    def bench(self, kind, *arguments, streams="4"):
         done = subprocess.run(
-            [self.args.bench, "--json", "--endpoint", self.node.client, "--keys", str(self.args.keys), "--value-size",
-             str(self.args.value_size), "--connections", "4", "--streams", "4", *arguments, kind],
+            [self.args.bench, "--json", "--endpoint", self.endpoint, "--keys", str(self.args.keys), "--value-size",
+             str(self.args.value_size), "--connections", streams, "--streams", streams, *arguments, kind],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
         report = json.loads(done.stdout)
         assert report["failures"] == 0, report["first_failure"]
         return report
 
-    def ctl(self, *words):
-        return subprocess.run([self.args.ctl, "--endpoints", self.node.client, "--command-timeout", "120s", *words],
+    def ctl(self, *words, endpoint=None):
+        return subprocess.run([self.args.ctl, "--endpoints", endpoint or self.endpoint, "--command-timeout", "120s", *words],
                               stdout=subprocess.PIPE, text=True, check=True).stdout
 
     def compact(self):
         revision = json.loads(self.ctl("endpoint", "status", "-w", "json"))[0]["Status"]["header"]["revision"]
-        done = subprocess.run([self.args.ctl, "--endpoints", self.node.client, "--command-timeout", "120s", "compact",
+        done = subprocess.run([self.args.ctl, "--endpoints", self.endpoint, "--command-timeout", "120s", "compact",
                                str(revision), "--physical"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                               check=False)
         # There may be nothing since the last one.
@@ -86,8 +93,10 @@ class Run:
         arguments = ["--rate", str(self.args.rate), "--seconds", str(self.args.seconds), "--warmup", "0.5"]
         if upkeep == "none":
             return self.bench(kind, *arguments)["p99_us"], 0
-        act = self.compact if upkeep == "compaction" else lambda: self.ctl("defrag")
-        with Repeated(act) as repeated:
+        with Repeated({"compaction": self.compact,
+                       "defragmentation": lambda: self.ctl("defrag"),
+                       "save": lambda: self.bench("snapshot", "--count", "1", streams="1"),
+                       "reseed": lambda: self.ctl("member", "reseed", endpoint=self.followers[0])}[upkeep]) as repeated:
             p99 = self.bench(kind, *arguments)["p99_us"]
         return p99, repeated.times
 
@@ -102,29 +111,31 @@ def main():
     parser.add_argument("--rate", type=int, default=2_000, help="calls a second")
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--calls", nargs="+", choices=["put", "range"], default=["put", "range"])
+    parser.add_argument("--upkeep", nargs="+", default=["defragmentation", "compaction", "save"],
+                        choices=["defragmentation", "compaction", "save", "reseed"])
     parser.add_argument("--dir", default=tempfile.gettempdir(), help="for the data")
     args = parser.parse_args()
 
-    node = history.Node(args)
-    try:
-        run = Run(args, node)
+    members = 3 if "reseed" in args.upkeep else 1
+    with (tempfile.TemporaryDirectory(prefix="kvorum-upkeep-", dir=args.dir) as folder,
+          servers.Cluster(args.server, pathlib.Path(folder), members, quota_bytes=QUOTA_BYTES) as cluster):
+        cluster.start()
+        run = Run(args, cluster)
         run.bench("put", "--preload", str(args.keys), "--count", "1")
         found = {}
         for _ in range(args.rounds):
-            for kind in ("put", "range"):
-                for upkeep in ("none", "defragmentation", "none", "compaction"):
-                    p99, times = run.window(upkeep, kind)
-                    found.setdefault((kind, upkeep), []).append((p99, times))
-        print(f"{args.keys} keys of {args.value_size} bytes, {args.rate} calls a second, load average "
-              f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} processors\n"
-              "  calls  during            runs  p99 us (median)  times that without")
-        for (kind, upkeep), rows in found.items():
-            median = statistics.median(p99 for p99, _ in rows)
-            plain = statistics.median(p99 for p99, _ in found[kind, "none"])
-            print(f"  {kind:5}  {upkeep:15}  {sum(times for _, times in rows):5}  {median:15.0f}  "
-                  f"{median / plain:18.2f}")
-    finally:
-        node.close()
+            for kind in args.calls:
+                for upkeep in args.upkeep:
+                    for what in ("none", upkeep):
+                        found.setdefault((kind, what), []).append(run.window(what, kind))
+    print(f"{members} member{'s' * (members > 1)}, {args.keys} keys of {args.value_size} bytes, {args.rate} calls a second, "
+          f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors\n"
+          "  calls  during            runs  p99 us (median)  times that without")
+    for (kind, upkeep), rows in found.items():
+        median = statistics.median(p99 for p99, _ in rows)
+        plain = statistics.median(p99 for p99, _ in found[kind, "none"])
+        print(f"  {kind:5}  {upkeep:15}  {sum(times for _, times in rows):5}  {median:15.0f}  {median / plain:18.2f}")
 
 
 if __name__ == "__main__":
