@@ -70,6 +70,17 @@ TEST_P(PeerTransportTest, MessagesArriveInOrderOnEitherStream) {
             0);
 }
 
+TEST_P(PeerTransportTest, AStreamThatIsCountedAndNotOpenIsABrokenInvariant) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  StartBoth();
+  AwaitStreams();
+  a_.transport().CheckInvariants();
+  auto& open_streams = const_cast<PeerCounters&>(a_.transport().counters()).open_streams;
+  ++open_streams;
+  EXPECT_DEATH(a_.transport().CheckInvariants(), "other streams are open than are counted");
+  --open_streams;
+}
+
 TEST_P(PeerTransportTest, BeforeAnyStreamStandsThePipelineCarriesThem) {
   // b knows of no member and so opens no stream, but accepts posts, and can answer.
   a_.Start(ViewOf({&a_, &b_}));
