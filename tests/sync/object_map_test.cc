@@ -163,6 +163,16 @@ TEST(ObjectMapTest, AMergedListKeepsWhatIsUnchangedAndTheDifferenceIsThatOfTheSe
   }
 }
 
+TEST(ObjectMapTest, KeysOutOfOrderAreABrokenInvariant) {
+  ObjectMap map;
+  const ObjectRef first = Make("a", "1");
+  map.Put(first);
+  map.Put(Make("b", "1"));
+  map.CheckInvariants();
+  const_cast<char&>(first->key().front()) = 'c';
+  EXPECT_DEATH(map.CheckInvariants(), "keys out of order");
+}
+
 TEST(CopyTest, RevisionsThatDoNotAscendAreABrokenInvariant) {
   Copy copy({});
   const Change first{.after = Make("a", "1", 5)};

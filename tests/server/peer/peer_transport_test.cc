@@ -81,6 +81,16 @@ TEST_P(PeerTransportTest, AStreamThatIsCountedAndNotOpenIsABrokenInvariant) {
   --open_streams;
 }
 
+TEST_P(PeerTransportTest, APostThatIsCountedAndDoesNotWaitIsABrokenInvariant) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  StartBoth();
+  AwaitStreams();
+  auto& waiting = const_cast<PeerMetrics&>(a_.transport().metrics())[2].waiting_posts;
+  ++waiting;
+  EXPECT_DEATH(a_.transport().CheckInvariants(), "another number of waiting posts is shown");
+  --waiting;
+}
+
 TEST_P(PeerTransportTest, BeforeAnyStreamStandsThePipelineCarriesThem) {
   // b knows of no member and so opens no stream, but accepts posts, and can answer.
   a_.Start(ViewOf({&a_, &b_}));
