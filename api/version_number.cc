@@ -1,24 +1,22 @@
 #include "api/version_number.h"
 
-#include <charconv>
+#include <array>
+
+#include "base/text/parse_number.h"
+#include "base/words.h"
 
 namespace kvorum::server {
 
 std::optional<Version> Version::Parse(std::string_view text) {
-  text = text.substr(0, text.find('-'));
+  const auto parts = Split(text.substr(0, text.find('-')), '.');
   Version version;
-  const char* at = text.data();
-  const char* const end = text.data() + text.size();
-  for (std::uint32_t* part : {&version.major, &version.minor, &version.patch}) {
-    if (part != &version.major) {
-      if (at == end || *at != '.') return std::nullopt;
-      ++at;
-    }
-    const auto [next, error] = std::from_chars(at, end, *part);
-    if (error != std::errc{}) return std::nullopt;
-    at = next;
+  const std::array numbers = {&version.major, &version.minor, &version.patch};
+  if (parts.size() != numbers.size()) return std::nullopt;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto number = ParseNumber<std::uint32_t>(parts[i]);
+    if (!number.has_value()) return std::nullopt;
+    *numbers[i] = *number;
   }
-  if (at != end) return std::nullopt;
   return version;
 }
 

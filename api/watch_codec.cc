@@ -4,17 +4,21 @@
 #include <vector>
 
 #include "api/client_messages.h"
+#include "api/event_fields.h"
 #include "api/tables.h"
 #include "proto/wire.h"
 
 namespace kvorum::server {
 namespace {
 
+namespace events = watch::event_fields;
+
 constexpr std::string_view kEventTypes[] = {"PUT", "DELETE"};
 constexpr auto kEvent =
-    Describe<ReceivedEvent, Enum<1, &ReceivedEvent::type, kEventTypes, "type">,
-             Nested<2, &ReceivedEvent::row, kKeyValue, "kv">,
-             Nested<3, &ReceivedEvent::previous, kKeyValue, "prev_kv">>("mvccpb.Event");
+    Describe<ReceivedEvent, Enum<events::kType, &ReceivedEvent::type, kEventTypes, "type">,
+             Nested<events::kKv, &ReceivedEvent::row, kKeyValue, "kv">,
+             Nested<events::kPrevKv, &ReceivedEvent::previous, kKeyValue, "prev_kv">>(
+        "mvccpb.Event");
 
 }  // namespace
 
@@ -26,7 +30,8 @@ constexpr wire::Message<WatchAnswer> kWatchResponse =
              Field<5, &WatchAnswer::compact_revision, "compact_revision">,
              Text<6, &WatchAnswer::cancel_reason, "cancel_reason">,
              Field<7, &WatchAnswer::fragment, "fragment">,
-             Nested<11, &WatchAnswer::events, kEvent, "events">>("etcdserverpb.WatchResponse");
+             Nested<events::kEvents, &WatchAnswer::events, kEvent, "events">>(
+        "etcdserverpb.WatchResponse");
 
 namespace {
 

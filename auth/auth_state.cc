@@ -37,11 +37,6 @@ std::shared_ptr<const User> AuthState::MakeUser(std::shared_ptr<const UserRecord
                                       std::move(roles));
 }
 
-Result<void> AuthState::CheckIdentity(const Identity& identity) const {
-  if (enabled_) KV_RETURN_IF_ERROR(Identify(identity));
-  return {};
-}
-
 Result<void> AuthState::CheckRead(const Identity& identity, std::string_view key,
                                   std::string_view range_end) const {
   if (!enabled_) return {};

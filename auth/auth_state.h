@@ -47,7 +47,6 @@ class AuthState {
   const User* FindUser(std::string_view name) const { return users_.Find(name); }
   const Role* FindRole(std::string_view name) const { return roles_.Find(name); }
   std::size_t user_count() const { return users_.size(); }
-  std::size_t role_count() const { return roles_.size(); }
   // Sorted. O(n log n).
   std::vector<std::string> UserNames() const { return users_.SortedNames(); }
   std::vector<std::string> RoleNames() const { return roles_.SortedNames(); }
@@ -65,9 +64,6 @@ class AuthState {
                          std::string_view range_end) const;
   Result<void> CheckWrite(const Identity& identity, std::string_view key,
                           std::string_view range_end) const;
-  // For requests that every user may make: the first two checks of CheckRead, and
-  // kErrPermissionDenied for an unknown user.
-  Result<void> CheckIdentity(const Identity& identity) const;
   // False for an unknown user.
   bool UserHasRole(std::string_view user, std::string_view role) const;
 

@@ -63,6 +63,8 @@ void Append(benchmark::State& state, Synced synced, bool zero_segments) {
   auto entries = MakeEntries(static_cast<std::size_t>(state.range(0)),
                              static_cast<std::size_t>(state.range(1)));
   raft::HardState hard_state = {.term = 3, .vote = 1, .commit = 0};
+  constexpr std::int64_t kMaxUnpurgedBytes = std::int64_t{192} << 20;
+  std::int64_t unpurged_bytes = 0;
   for (auto _ : state) {
     Renumber(entries, (*writer)->last_index());
     hard_state.commit = entries.front().index - 1;
@@ -70,7 +72,9 @@ void Append(benchmark::State& state, Synced synced, bool zero_segments) {
     if (synced == Synced::kYes && !(*writer)->Sync().has_value()) {
       return state.SkipWithError("sync");
     }
-    if ((*writer)->segment_count() > 3) {  // not to fill the disk
+    unpurged_bytes += state.range(0) * state.range(1);
+    if (unpurged_bytes > kMaxUnpurgedBytes) {  // not to fill the disk
+      unpurged_bytes = 0;
       state.PauseTiming();
       (*writer)->ReleaseTo((*writer)->last_index());
       static_cast<void>((*writer)->Purge(1));

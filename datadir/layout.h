@@ -82,7 +82,7 @@ Result<void> EndRelease(FileSystem& fs, const Layout& layout);
 // it uses it. kNotFound if there is no member in it, kFailedPrecondition when it is in use.
 Result<std::unique_ptr<FileLock>> LockMember(FileSystem& fs, const Layout& layout);
 
-// The same lock, whose file goes with it where the directory is etcd's.
+// The same lock, whose file goes with it where the directory is etcd's. Used by one thread.
 class MemberLock {
  public:
   static Result<MemberLock> Take(FileSystem& fs, const Layout& layout);

@@ -111,12 +111,6 @@ void AppendTo(std::string& out, const ConfChangeV2& change) {
 Result<HardState> DecodeHardState(std::string_view bytes) {
   return Decode(kHardStateTable, bytes, "hard state");
 }
-Result<ConfState> DecodeConfState(std::string_view bytes) {
-  return Decode(kConfStateTable, bytes, "conf state");
-}
-Result<SnapshotMetadata> DecodeSnapshotMetadata(std::string_view bytes) {
-  return Decode(kMetadataTable, bytes, "snapshot metadata");
-}
 Result<Snapshot> DecodeSnapshot(const SharedBytes& bytes) {
   return Decode(kSnapshotTable, bytes.view(), "snapshot", &bytes);
 }

@@ -221,8 +221,6 @@ ByteChain EncodeChain(const Message& message);
 
 Result<Entry> DecodeEntry(const SharedBytes& bytes);
 Result<HardState> DecodeHardState(std::string_view bytes);
-Result<ConfState> DecodeConfState(std::string_view bytes);
-Result<SnapshotMetadata> DecodeSnapshotMetadata(std::string_view bytes);
 Result<Snapshot> DecodeSnapshot(const SharedBytes& bytes);
 Result<Message> DecodeMessage(const SharedBytes& bytes);
 Result<ConfChange> DecodeConfChange(const SharedBytes& bytes);

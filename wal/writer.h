@@ -115,7 +115,6 @@ class Writer {
   std::uint64_t written_bytes() const { return written_bytes_.value(); }
 
   raft::Index last_index() const { return position_.last_index; }
-  std::size_t segment_count() const { return position_.segments.size(); }
   // The last hard state appended.
   const raft::HardState& hard_state() const { return position_.hard_state; }
   const Metadata& metadata() const { return metadata_; }

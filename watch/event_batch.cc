@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "api/event_fields.h"
 #include "base/check.h"
 #include "mvcc/records/key_value.h"
 #include "proto/wire.h"
@@ -10,13 +11,11 @@
 namespace kvorum::watch {
 namespace {
 
-// WatchResponse
-constexpr std::uint32_t kEvents = 11;
-// mvccpb.Event
-constexpr std::uint32_t kType = 1;
-constexpr std::uint32_t kKv = 2;
-constexpr std::uint32_t kPrevKv = 3;
-constexpr std::uint64_t kTypeDelete = 1;
+using event_fields::kEvents;
+using event_fields::kKv;
+using event_fields::kPrevKv;
+using event_fields::kType;
+using event_fields::kTypeDelete;
 
 // A slice keeps its whole chunk in memory, so chunks are small.
 constexpr std::size_t kChunkBytes = std::size_t{64} << 10;

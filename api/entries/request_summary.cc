@@ -29,6 +29,10 @@ bool HasField(std::string_view message, std::uint32_t number) {
   return false;
 }
 
+std::uint32_t FieldOf(std::string_view message, std::string_view name) {
+  return std::ranges::find(MessageNamed(message)->rows, name, &wire::Row::name)->number;
+}
+
 // The operations of a txn.
 struct Branches {
   std::int64_t success = 0;
@@ -108,13 +112,16 @@ void AppendTxn(std::string_view txn, int depth, Branches& branches, std::string&
 
 // {ttl, id}, in the order of the fields.
 void AppendLease(std::string_view body, bool is_grant, std::string& out) {
+  const std::string_view message =
+      is_grant ? "etcdserverpb.LeaseGrantRequest" : "etcdserverpb.LeaseRevokeRequest";
+  const std::uint32_t id_field = FieldOf(message, "ID");
   std::int64_t ttl_s = 0;
   std::uint64_t id = 0;
   wire::Reader reader(body);
   while (reader.Next()) {
-    if (reader.field() == (is_grant ? 2U : 1U)) {
+    if (reader.field() == id_field) {
       id = reader.Varint();
-    } else if (is_grant && reader.field() == 1) {
+    } else if (is_grant && reader.field() == FieldOf(message, "TTL")) {
       ttl_s = reader.Int();
     } else {
       reader.Skip();
@@ -141,11 +148,13 @@ KindText KindTextOf(RequestKind kind) {
 }
 
 // A user's name is not quoted there.
-void AppendName(std::string_view title, std::string_view body, std::string& out) {
+void AppendName(const InternalRequest& request, std::string& out) {
+  const auto [title, message] = KindTextOf(request.kind);
+  const std::uint32_t name_field = FieldOf(message, "name");
   std::string_view name;
-  wire::Reader reader(body);
+  wire::Reader reader(request.body);
   while (reader.Next()) {
-    if (reader.field() == 1) {
+    if (reader.field() == name_field) {
       name = reader.Bytes();
     } else {
       reader.Skip();
@@ -170,12 +179,9 @@ bool AppendReplacedKind(const InternalRequest& request, std::string& out) {
   } else if (request.kind == RequestKind::kLeaseGrant ||
              request.kind == RequestKind::kLeaseRevoke) {
     AppendLease(request.body, request.kind == RequestKind::kLeaseGrant, out);
-  } else if (request.kind == RequestKind::kAuthenticate) {
-    AppendName("authenticate", request.body, out);
-  } else if (request.kind == RequestKind::kUserAdd) {
-    AppendName("auth_user_add", request.body, out);
-  } else if (request.kind == RequestKind::kUserChangePassword) {
-    AppendName("auth_user_change_password", request.body, out);
+  } else if (request.kind == RequestKind::kAuthenticate || request.kind == RequestKind::kUserAdd ||
+             request.kind == RequestKind::kUserChangePassword) {
+    AppendName(request, out);
   } else {
     return request.kind == RequestKind::kNone;
   }

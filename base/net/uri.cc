@@ -256,4 +256,10 @@ std::optional<HostPort> SplitHostPort(std::string_view text) {
   return HostPort{.host = std::string(host), .port = std::string(port)};
 }
 
+std::string JoinHostPort(std::string_view host, std::uint16_t port) {
+  std::string text(host);
+  if (host.find(':') != std::string_view::npos) text.insert(0, "[").append("]");
+  return text.append(":").append(std::to_string(port));
+}
+
 }  // namespace kvorum

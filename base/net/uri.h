@@ -5,6 +5,7 @@
 // A value, immutable once parsed.
 #pragma once
 
+#include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
@@ -40,5 +41,7 @@ struct HostPort {
 };
 // Nothing if a port is missing, or if it is ambiguous which colon starts it.
 std::optional<HostPort> SplitHostPort(std::string_view text);
+// An IPv6 address gets brackets.
+std::string JoinHostPort(std::string_view host, std::uint16_t port);
 
 }  // namespace kvorum

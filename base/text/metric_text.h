@@ -25,7 +25,7 @@ struct SummaryValues {
   std::uint64_t count = 0;
 };
 
-// Collects the series of one metric.
+// Collects the series of one metric. Used by one thread.
 class Samples {
  public:
   Samples(std::string_view name, const std::vector<std::string>& labels)

@@ -38,8 +38,8 @@ inline std::string_view FromLmdb(const MDB_val& value) {
   return {static_cast<const char*>(value.mv_data), value.mv_size};
 }
 
-// An open file with a lock (flock) that ends with it. It is not LMDB's own descriptor,
-// and LMDB has no lock on the data file that closing another descriptor of it could drop.
+// An open file with a lock (flock) that ends with it, for one thread. It is not LMDB's own
+// descriptor, and LMDB has no lock on the file that closing another descriptor of it could drop.
 class LmdbFileLock {
  public:
   // Opens an existing file. kNotFound without one, kFailedPrecondition when it is locked already.
@@ -58,7 +58,7 @@ class LmdbFileLock {
 
 class LmdbEnvironment;
 
-// A read transaction that is reused; between uses it pins nothing.
+// A read transaction that is reused, by one thread at a time; between uses it pins nothing.
 class LmdbSnapshot final : public Snapshot {
  public:
   explicit LmdbSnapshot(LmdbEnvironment& environment) : environment_(environment) {}

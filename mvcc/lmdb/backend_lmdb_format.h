@@ -34,6 +34,7 @@ inline constexpr std::string_view kFormat = "kvorum 1";
 inline constexpr std::size_t kMaxTreeKeySizeBytes = 511;  // LMDB's own limit
 static_assert(kMaxBucketKeySizeBytes + 1 == kMaxTreeKeySizeBytes);
 
+// Immutable.
 class TreeKey {
  public:
   TreeKey(Bucket bucket, std::string_view key) : size_(key.size() + 1) {

@@ -51,7 +51,7 @@ using VisitBucketRecord = std::function<Result<void>(std::string_view key, std::
 Result<void> ScanBucket(Snapshot& content, Bucket bucket, const VisitBucketRecord& visit);
 
 // Records of an auth bucket that begin alike, held back until all of them are there, to be passed
-// on in another order than they came in. Memory: their names, which the auth store holds as well.
+// on in another order. For one thread. Memory: their names, which the auth store holds as well.
 class KeyGroup {
  public:
   // True if a record with this key must wait for others.

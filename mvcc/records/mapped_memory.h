@@ -1,5 +1,5 @@
 // Anonymous memory directly from the system, returned to it as soon as it is not needed: a heap
-// would keep memory below a live block.
+// would keep memory below a live block. A block is used by one thread at a time.
 #pragma once
 
 #include <cstddef>

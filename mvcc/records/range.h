@@ -55,7 +55,7 @@ class RowSink {
 };
 
 // Encoded rows in blocks, which grow up to a size and are never moved: one copy per row, amortized
-// no allocation, and little more memory than the rows' bytes.
+// no allocation, and little more memory than the rows' bytes. Used by one thread at a time.
 class RowBuffer final : public RowSink {
  public:
   static constexpr std::size_t kBytesBesideRow = sizeof(std::string_view);

@@ -29,4 +29,34 @@ class LoopHttpSink : public HttpSink, public std::enable_shared_from_this<LoopHt
   const std::shared_ptr<Mailbox> mailbox_;
 };
 
+// A sink on HTTP/1's connection, which carries one answer at a time, with the answer's body. Used
+// by the loop but for Complete.
+class LoopHttpBody : public LoopHttpSink, public HttpBody {
+ public:
+  explicit LoopHttpBody(Loop& loop) : LoopHttpSink(loop), loop_(loop) {}
+
+  // The client sends no more, and as a rule reads no more.
+  void OnClientEnd() {
+    if (gone_ != nullptr) std::exchange(gone_, nullptr)();
+  }
+  // The connection has taken all bytes.
+  void OnOutputTaken() { Tell({}); }
+  void OnGone(std::move_only_function<void()> callback) final { gone_ = std::move(callback); }
+
+ protected:
+  void set_written(Written written) { written_ = std::move(written); }
+  // In the next wake-up, so that the handler's work finds this loop's hooks still to come.
+  void Tell(Result<void> result) {
+    if (written_ == nullptr) return;
+    loop_.Post([written = std::exchange(written_, nullptr), result = std::move(result)]() mutable {
+      written(std::move(result));
+    });
+  }
+
+ private:
+  Loop& loop_;
+  std::move_only_function<void()> gone_;
+  Written written_;
+};
+
 }  // namespace kvorum::rpc

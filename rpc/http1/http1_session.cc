@@ -19,27 +19,20 @@ unsigned StatusOf(const Error& error) { return error.code == Code::kResourceExha
 
 }  // namespace
 
-class Http1Session::Answer final : public LoopHttpSink, public HttpBody {
+class Http1Session::Answer final : public LoopHttpBody {
  public:
-  Answer(Http1Session& session, Loop& loop) : LoopHttpSink(loop), loop_(loop), session_(&session) {}
+  Answer(Http1Session& session, Loop& loop) : LoopHttpBody(loop), session_(&session) {}
 
   // The answer is complete.
   void Detach() { session_ = nullptr; }
-  // The client sends no more, and as a rule reads no more.
-  void OnClientEnd() {
-    if (gone_ != nullptr) std::exchange(gone_, nullptr)();
-  }
   // The connection is gone.
   void OnEnd() {
     session_ = nullptr;
     OnClientEnd();
     Tell(Fail(CanceledError()));
   }
-  // The connection has taken all bytes.
-  void OnOutputTaken() { Tell({}); }
   bool has_begun() const { return has_begun_; }
 
-  void OnGone(std::move_only_function<void()> callback) override { gone_ = std::move(callback); }
   void Hold(std::size_t bytes) override {
     if (session_ == nullptr) return;
     session_->handler_bytes_ = bytes;
@@ -56,7 +49,7 @@ class Http1Session::Answer final : public LoopHttpSink, public HttpBody {
     return std::exchange(session_, nullptr)->Upgrade(head);
   }
   void Write(ByteChain bytes, Written written) override {
-    written_ = std::move(written);
+    set_written(std::move(written));
     if (session_ == nullptr) return Tell(Fail(CanceledError()));
     session_->SendChunk(std::move(bytes));
   }
@@ -68,19 +61,9 @@ class Http1Session::Answer final : public LoopHttpSink, public HttpBody {
   void Deliver(HttpResponse response) override {
     if (session_ != nullptr) session_->SendResponse(std::move(response));
   }
-  // In the next wake-up, so that the handler's work finds this loop's hooks still to come.
-  void Tell(Result<void> result) {
-    if (written_ == nullptr) return;
-    loop_.Post([written = std::exchange(written_, nullptr), result = std::move(result)]() mutable {
-      written(std::move(result));
-    });
-  }
 
-  Loop& loop_;
   Http1Session* session_;
   bool has_begun_ = false;
-  std::move_only_function<void()> gone_;
-  Written written_;
 };
 
 Http1Session::Http1Session(PerLoop& per_loop, SessionHost& host, SharedBytes peer,

@@ -21,22 +21,19 @@ const std::uint8_t* BytesOf(std::string_view text) {
 
 }  // namespace
 
-class WebSocketSession::Answer final : public LoopHttpSink, public HttpBody {
+class WebSocketSession::Answer final : public LoopHttpBody {
  public:
-  Answer(WebSocketSession& session, Loop& loop)
-      : LoopHttpSink(loop), loop_(loop), session_(&session) {}
+  Answer(WebSocketSession& session, Loop& loop) : LoopHttpBody(loop), session_(&session) {}
 
   // The answer is complete.
   void Detach() { session_ = nullptr; }
   // The client has left.
   void OnEnd() {
     session_ = nullptr;
-    if (gone_ != nullptr) std::exchange(gone_, nullptr)();
+    OnClientEnd();
     Tell(Fail(CanceledError()));
   }
-  void OnOutputTaken() { Tell({}); }
 
-  void OnGone(std::move_only_function<void()> callback) override { gone_ = std::move(callback); }
   void Hold(std::size_t bytes) override {
     if (session_ == nullptr) return;
     session_->handler_bytes_ = bytes;
@@ -47,7 +44,7 @@ class WebSocketSession::Answer final : public LoopHttpSink, public HttpBody {
     return std::static_pointer_cast<Answer>(shared_from_this());
   }
   void Write(ByteChain bytes, Written written) override {
-    written_ = std::move(written);
+    set_written(std::move(written));
     if (session_ == nullptr) return Tell(Fail(CanceledError()));
     for (const SharedBytes& part : bytes) session_->SendLines(part.view());
   }
@@ -61,18 +58,8 @@ class WebSocketSession::Answer final : public LoopHttpSink, public HttpBody {
     for (const SharedBytes& part : response.body) session_->SendLines(part.view());
     session_->EndAnswer();
   }
-  // In the next wake-up, so that the handler's work finds this loop's hooks still to come.
-  void Tell(Result<void> result) {
-    if (written_ == nullptr) return;
-    loop_.Post([written = std::exchange(written_, nullptr), result = std::move(result)]() mutable {
-      written(std::move(result));
-    });
-  }
 
-  Loop& loop_;
   WebSocketSession* session_;
-  std::move_only_function<void()> gone_;
-  Written written_;
 };
 
 struct WebSocketSession::Callbacks {

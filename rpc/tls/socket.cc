@@ -19,6 +19,7 @@
 
 #include "base/file_descriptor.h"
 #include "base/freed_by.h"
+#include "base/net/uri.h"
 
 namespace kvorum::rpc {
 namespace {
@@ -50,11 +51,6 @@ std::string BoundAddress(int fd) {
   socklen_t length = sizeof(address);
   getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length);
   return AddressText(address);
-}
-
-std::string JoinHostPort(const std::string& host, std::uint16_t port) {
-  if (host.find(':') != std::string::npos) return fmt::format("[{}]:{}", host, port);
-  return fmt::format("{}:{}", host, port);
 }
 
 struct Binding {

@@ -234,6 +234,21 @@ int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* chosen_siz
   return all == kHttp1Only ? SSL_TLSEXT_ERR_NOACK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
+// Visits the bytes of the subject's alternative names of a type, GEN_DNS or GEN_IPADD.
+template <class Visit>
+void ForEachAltName(const X509* certificate, int type, const Visit& visit) {
+  auto* names = static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names, i);
+    if (name->type != type) continue;
+    const ASN1_STRING* const value = type == GEN_DNS ? name->d.dNSName : name->d.iPAddress;
+    visit(std::string_view(reinterpret_cast<const char*>(ASN1_STRING_get0_data(value)),
+                           static_cast<std::size_t>(ASN1_STRING_length(value))));
+  }
+  GENERAL_NAMES_free(names);
+}
+
 }  // namespace
 
 void AttachRules(SSL_CTX* context, std::unique_ptr<const TlsRules> rules) {
@@ -298,34 +313,20 @@ std::string_view RefusalText(const SSL* ssl) {
 
 std::vector<std::string> DnsNames(const X509* certificate) {
   std::vector<std::string> found;
-  auto* names = static_cast<GENERAL_NAMES*>(
-      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
-  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
-    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names, i);
-    if (name->type != GEN_DNS) continue;
-    found.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(name->d.dNSName)),
-                       static_cast<std::size_t>(ASN1_STRING_length(name->d.dNSName)));
-  }
-  GENERAL_NAMES_free(names);
+  ForEachAltName(certificate, GEN_DNS,
+                 [&found](std::string_view name) { found.emplace_back(name); });
   return found;
 }
 
 std::vector<std::string> IpAddresses(const X509* certificate) {
   std::vector<std::string> found;
-  auto* names = static_cast<GENERAL_NAMES*>(
-      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
-  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
-    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names, i);
-    if (name->type != GEN_IPADD) continue;
-    const unsigned char* bytes = ASN1_STRING_get0_data(name->d.iPAddress);
-    const auto size = static_cast<std::size_t>(ASN1_STRING_length(name->d.iPAddress));
+  ForEachAltName(certificate, GEN_IPADD, [&found](std::string_view bytes) {
+    const int family = bytes.size() == sizeof(in_addr)    ? AF_INET
+                       : bytes.size() == sizeof(in6_addr) ? AF_INET6
+                                                          : AF_UNSPEC;
     char text[INET6_ADDRSTRLEN];
-    if (size == sizeof(in_addr) && inet_ntop(AF_INET, bytes, text, sizeof(text)) != nullptr)
-      found.emplace_back(text);
-    if (size == sizeof(in6_addr) && inet_ntop(AF_INET6, bytes, text, sizeof(text)) != nullptr)
-      found.emplace_back(text);
-  }
-  GENERAL_NAMES_free(names);
+    if (inet_ntop(family, bytes.data(), text, sizeof(text)) != nullptr) found.emplace_back(text);
+  });
   return found;
 }
 

@@ -13,12 +13,18 @@
 
 namespace kvorum::server {
 
-// The response is the result of applying the entry; the header's revision is the response's.
-template <class Response>
+struct AsApplied {
+  template <class Response>
+  void operator()(Response& /*response*/) const {}
+};
+
+// The response is the result of applying the entry, after `change`; the header's revision is the
+// response's.
+template <class Response, class Change = AsApplied>
 class ReplyWaiter final : public AdmittedWaiter {
  public:
-  ReplyWaiter(const ClusterFacts& cluster, Reply<Response> reply)
-      : cluster_(cluster), reply_(std::move(reply)) {}
+  ReplyWaiter(const ClusterFacts& cluster, Reply<Response> reply, Change change = {})
+      : cluster_(cluster), reply_(std::move(reply)), change_(std::move(change)) {}
 
   void Failed(const Error& error) override { reply_.Fail(error); }
 
@@ -26,15 +32,17 @@ class ReplyWaiter final : public AdmittedWaiter {
   void Outcome(ApplyResult&& result) override {
     if (!result.value.has_value()) return reply_.Fail(std::move(result.value).error());
     auto& value = std::get<Response>(*result.value);
+    change_(value);
     const ResponseHeader header = cluster_.Header(value.revision, result.term);
     reply_.Send(header, std::move(value), std::move(result.held));
   }
   std::unique_ptr<AdmittedWaiter> Successor() override {
-    return std::make_unique<ReplyWaiter>(cluster_, std::move(reply_));
+    return std::make_unique<ReplyWaiter>(cluster_, std::move(reply_), std::move(change_));
   }
 
   const ClusterFacts& cluster_;
   Reply<Response> reply_;
+  Change change_;
 };
 
 // Proposes an entry in the caller's name and answers with the result.

@@ -1,7 +1,7 @@
 // Reads one value of JsonValues token by token. The grammar holds already; strings are checked
 // here: they must be UTF-8, and their escapes must name characters.
 //
-// Borrows the text. Errors and their texts are those of Go's package protojson.
+// Used by one thread; borrows the text. Errors and their texts are those of Go's protojson.
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "api/event_fields.h"
 #include "base/check.h"
 #include "proto/wire.h"
 
@@ -16,10 +17,10 @@ LocalWatch::Event DecodeEvent(std::int64_t watch_id, std::string_view bytes) {
   wire::Reader reader(bytes);
   while (reader.Next()) {
     switch (reader.field()) {
-      case 1:
-        event.is_delete = reader.Varint() == 1;
+      case watch::event_fields::kType:
+        event.is_delete = reader.Varint() == watch::event_fields::kTypeDelete;
         break;
-      case 2:
+      case watch::event_fields::kKv:
         event.kv = reader.Bytes();
         break;
       default:

@@ -1,6 +1,8 @@
 // The metrics that etcd has no name for.
 #include "base/answer_memory.h"
+#include "base/log/logging.h"
 #include "mvcc/store/store.h"
+#include "rpc/tls/tls_context.h"
 #include "server/call/member_patches.h"
 #include "server/call/quarantine.h"
 #include "server/call/reads.h"
@@ -49,6 +51,26 @@ void AddEtcdMemberRows(MetricsRegistry& registry, const MetricSources& of) {
                  [&of] { return of.integrity->etcd_hashes().counters().revision.load(); });
 }
 
+void AddClientPortRows(MetricsRegistry& registry, const MetricSources& of) {
+  registry.Gauge("kvorum_client_connections", "Open connections of the client port.",
+                 [&of] { return of.client_port().open_connections; });
+  registry.Counter("kvorum_client_connections_accepted_total", "Connections accepted there.",
+                   [&of] { return of.client_port().accepted_connections; });
+  registry.Counter("kvorum_client_connections_cut_total",
+                   "Connections closed because their client did not read.",
+                   [&of] { return of.client_port().cut_connections; });
+  registry.Counter("kvorum_tls_handshakes_total", "Handshakes with clients that succeeded.",
+                   [&of] { return of.client_port().tls_handshakes; });
+  registry.Family(
+      "kvorum_tls_reloads_total", MetricType::kCounter, {"result"},
+      "Times that changed TLS files of the client port were taken, or could not be used.",
+      [&of](Samples& out) {
+        if (of.client_tls == nullptr) return;
+        out.Add({"taken"}, static_cast<double>(of.client_tls->reloads()));
+        out.Add({"unusable"}, static_cast<double>(of.client_tls->failed_reloads()));
+      });
+}
+
 void AddSpanRows(MetricsRegistry& registry, const MetricSources& of) {
   registry.Counter("kvorum_trace_spans_exported_total", "Spans that the collector has taken.",
                    [&of] { return of.spans().exported; });
@@ -57,6 +79,8 @@ void AddSpanRows(MetricsRegistry& registry, const MetricSources& of) {
                    [&of] { return of.spans().dropped; });
   registry.Gauge("kvorum_trace_spans_waiting", "Spans waiting for the collector.",
                  [&of] { return of.spans().waiting; });
+  registry.Gauge("kvorum_trace_spans_waiting_bytes", "Their memory.",
+                 [&of] { return of.spans().waiting_bytes; });
 }
 
 }  // namespace
@@ -114,15 +138,6 @@ void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
                  [&of] { return of.reads->answers.used_bytes(); });
   registry.Gauge("kvorum_answer_memory_limit_bytes", "The bound of that.",
                  [&of] { return of.reads->answers.limit_bytes(); });
-  registry.Gauge("kvorum_client_connections", "Open connections of the client port.",
-                 [&of] { return of.client_port().open_connections; });
-  registry.Counter("kvorum_client_connections_accepted_total", "Connections accepted there.",
-                   [&of] { return of.client_port().accepted_connections; });
-  registry.Counter("kvorum_client_connections_cut_total",
-                   "Connections closed because their client did not read.",
-                   [&of] { return of.client_port().cut_connections; });
-  registry.Counter("kvorum_tls_handshakes_total", "Handshakes with clients that succeeded.",
-                   [&of] { return of.client_port().tls_handshakes; });
   registry.Counter("kvorum_peer_messages_dropped_total",
                    "Messages to members without room or connection.",
                    [&of] { return of.peers->counters().dropped_messages.load(); });
@@ -130,6 +145,10 @@ void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
                  [&of] { return of.peers->server_stats().open.load(); });
   registry.Gauge("kvorum_peer_body_bytes", "Bytes of bodies being posted to the peer port.",
                  [&of] { return of.peers->server_stats().gathered_bytes.load(); });
+  registry.Counter("kvorum_log_lines_dropped_total",
+                   "Log lines dropped because the output did not keep up.",
+                   [] { return DroppedLogLines(); });
+  AddClientPortRows(registry, of);
   AddReplicaCheckRows(registry, of);
   AddEtcdMemberRows(registry, of);
   AddSpanRows(registry, of);

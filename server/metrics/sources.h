@@ -14,6 +14,10 @@
 #include "rpc/server/server.h"
 #include "server/metrics/registry.h"
 
+namespace kvorum::rpc {
+class TlsContext;
+}  // namespace kvorum::rpc
+
 namespace kvorum::watch {
 class Hub;
 }  // namespace kvorum::watch
@@ -41,6 +45,7 @@ struct SpanCounts {
   std::uint64_t exported = 0;
   std::uint64_t dropped = 0;
   std::uint64_t waiting = 0;
+  std::uint64_t waiting_bytes = 0;
 };
 
 struct MetricSources {
@@ -55,6 +60,7 @@ struct MetricSources {
   const PeerTransport* peers = nullptr;
   const Integrity* integrity = nullptr;
   std::function<rpc::Stats()> client_port;
+  const rpc::TlsContext* client_tls = nullptr;  // null without a certificate
   const std::atomic<unsigned>* database_readers = nullptr;
   std::function<SpanCounts()> spans;
   std::vector<Feature> features;

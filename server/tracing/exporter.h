@@ -49,6 +49,7 @@ class Exporter final : public SpanSink {
   std::uint64_t exported() const { return exported_.value(); }
   std::uint64_t dropped() const { return queue_.dropped(); }
   std::size_t waiting() const { return queue_.waiting(); }
+  std::size_t waiting_bytes() const { return queue_.waiting_bytes(); }
 
  private:
   using Batch = std::span<const std::unique_ptr<Span>>;

@@ -42,7 +42,7 @@ std::string EncodeRecord(const CatalogRecord& record);
 // kInvalidArgument if the bytes are not a record.
 Result<CatalogRecord> DecodeRecord(std::string_view bytes);
 
-// Node, id and name are valid names (entry.h).
+// Node, id and name are valid names (entry.h). Immutable.
 class CatalogKeys {
  public:
   // The root without its slash at the end.

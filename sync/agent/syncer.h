@@ -106,9 +106,9 @@ class Syncer {
   Pause& pause() { return pause_; }
   // A full sync as soon as it can run.
   void SyncNow() { full_now_.Fire(); }
-  // A full sync soon: the store can be reached again, or the client got other credentials.
-  void StoreReachable() { full_soon_.Fire(); }
-  void CredentialsChanged() { full_soon_.Fire(); }
+  // A full sync soon, for a program that knows better than this class that the store can be reached
+  // again, or that its client got other credentials.
+  void SyncSoon() { full_soon_.Fire(); }
 
   SyncerStatus status() const;
   // Counts the full passes that have begun; the newest may be under way. One ends before the next

@@ -37,7 +37,6 @@ TEST_F(AuthStateTest, EverybodyMayDoEverythingWhileAuthIsOff) {
   ExpectOk(state()->CheckAdmin({}));
   ExpectOk(state()->CheckRead({}, "k", ""));
   ExpectOk(state()->CheckWrite({}, "k", ""));
-  ExpectOk(state()->CheckIdentity({}));
   ExpectOk(state()->CheckRead({"nobody", 0}, "k", ""));
 }
 
@@ -118,15 +117,6 @@ TEST_F(AuthStateTest, TheRefusalsOfAReaderComeInOrder) {
   Expect(state()->CheckWrite({"ann", 1}, "b", ""), kErrAuthOldRevision);
 }
 
-TEST_F(AuthStateTest, AnIdentityNeedsNoPermission) {
-  SetUpAnn();
-  ExpectOk(state()->CheckIdentity(Now("ann")));
-  ExpectOk(state()->CheckIdentity(Now("root")));
-  Expect(state()->CheckIdentity({}), kErrUserEmpty);
-  Expect(state()->CheckIdentity({"ann", 1}), kErrAuthOldRevision);
-  Expect(state()->CheckIdentity(Now("nobody")), kErrPermissionDenied);
-}
-
 TEST_F(AuthStateTest, OnlyTheNewestRevisionServesWhoIsNotThere) {
   EnableAuth();
   EXPECT_EQ(state()->RequiredRevision("nobody"), state()->revision());
@@ -157,7 +147,7 @@ TEST_F(AuthStateTest, WhatChangesAUserEndsItsTokens) {
     const Identity ann{"ann", state()->revision() - 1};
     ASSERT_TRUE(change.has_value());
     Expect(state()->CheckRead(ann, "a", ""), kErrAuthOldRevision);
-    ExpectOk(state()->CheckIdentity(Now("ann")));
+    ExpectOk(state()->CheckRead(Now("ann"), "a", ""));
     EXPECT_EQ(state()->RequiredRevision("ann"), state()->revision());
   };
   const Permission permission{PermissionType::kRead, "z", ""};

@@ -90,7 +90,7 @@ class AuthStorePropertyTest : public StoreFixture {
 
   void Compare() const {
     ASSERT_EQ(state()->user_count(), model_.users_.size());
-    ASSERT_EQ(state()->role_count(), model_.roles_.size());
+    ASSERT_EQ(state()->RoleNames().size(), model_.roles_.size());
     for (const auto& [name, user] : model_.users_) {
       const auto* found = state()->FindUser(name);
       ASSERT_NE(found, nullptr);

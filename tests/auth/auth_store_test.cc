@@ -16,7 +16,7 @@ TEST_F(AuthStoreTest, ANewStoreIsOffAtRevisionOne) {
   EXPECT_FALSE(state()->enabled());
   EXPECT_EQ(state()->revision(), 1U);
   EXPECT_EQ(state()->user_count(), 0U);
-  EXPECT_EQ(state()->role_count(), 0U);
+  EXPECT_TRUE(state()->RoleNames().empty());
 }
 
 // ---- on and off ----

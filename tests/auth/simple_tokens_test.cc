@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "auth/token_hash.h"
+#include "tests/damage.h"
 #include "tests/manual_clock.h"
 
 namespace kvorum::auth {
@@ -247,11 +248,9 @@ TEST(TokenHashTest, IsSipHash) {
   EXPECT_FALSE(EqualTokens("abc", "ab"));
   EXPECT_TRUE(EqualTokens("", ""));
   const std::string token = "abcdefghijklmnopq.123";
-  for (std::size_t i = 0; i < token.size(); ++i) {
-    std::string other = token;
-    other[i] ^= 1;
-    EXPECT_FALSE(EqualTokens(token, other)) << i;
-  }
+  ForEachFlip(token, [&](std::string_view other, std::size_t /*at*/) {
+    EXPECT_FALSE(EqualTokens(token, other));
+  });
   EXPECT_TRUE(EqualTokens(token, std::string(token)));
 }
 

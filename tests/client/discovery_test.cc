@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "base/net/srv_records.h"
+#include "tests/damage.h"
 
 namespace kvorum::client {
 namespace {
@@ -29,25 +30,24 @@ TEST(DiscoveryTest, RecordsComeInTheOrderOfTheirPriority) {
 }
 
 TEST(DiscoveryTest, AnAnswerCutShortIsRefusedAndAFlippedByteDoesNoHarm) {
-  const std::vector<std::uint8_t> whole = TwoRecords();
-  for (std::size_t size = 0; size < whole.size(); ++size) {
-    const std::vector<std::uint8_t> cut(whole.begin(), whole.begin() + static_cast<int>(size));
-    EXPECT_FALSE(ParseSrvAnswer(cut)) << size;
-  }
+  const std::vector<std::uint8_t> message = TwoRecords();
+  const std::string whole(message.begin(), message.end());
+  const auto parse = [](std::string_view bytes) {
+    return ParseSrvAnswer(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
+  };
+  ForEachCut(whole, [&](std::string_view cut) { EXPECT_FALSE(parse(cut)); });
   int refused = 0;
-  for (std::size_t at = 0; at < whole.size(); ++at) {
-    std::vector<std::uint8_t> flipped = whole;
-    flipped[at] ^= 0xffU;
-    const auto records = ParseSrvAnswer(flipped);
+  const auto read = [&](std::string_view flipped, std::size_t /*at*/) {
+    const auto records = parse(flipped);
     if (!records) {
       ++refused;
-      continue;
+      return;
     }
-    EXPECT_LE(records->size(), 2U) << at;
+    EXPECT_LE(records->size(), 2U);
     for (const SrvRecord& record : *records)
-      EXPECT_TRUE(record.target.size() <= 255 && record.target.find('\0') == std::string::npos)
-          << at;
-  }
+      EXPECT_TRUE(record.target.size() <= 255 && record.target.find('\0') == std::string::npos);
+  };
+  ForEachFlip(whole, read, std::array{0xff});
   EXPECT_GT(refused, 10);
 }
 

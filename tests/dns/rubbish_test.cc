@@ -1,12 +1,14 @@
 // Packets that are not questions: each gets an error or no answer, and the next good one its own.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
 #include "base/rng.h"
 #include "dns/responder.h"
 #include "dns/wire.h"
+#include "tests/damage.h"
 #include "tests/dns/dns_client.h"
 #include "tests/dns/fake_directory.h"
 
@@ -45,7 +47,8 @@ const Ask kGood{.name = "web.service.kvorum", .edns_bytes = 1232};
 
 TEST_F(DnsRubbish, LessThanAHeaderAndResponsesGetNoAnswer) {
   const std::string good = PacketOf(kGood);
-  for (std::size_t size = 0; size < 12; ++size) EXPECT_EQ(Answer(good.substr(0, size)), "");
+  ForEachCut(good.substr(0, 12),
+             [this](std::string_view cut) { EXPECT_EQ(Answer(std::string(cut)), ""); });
   EXPECT_EQ(Answer(PacketOf({.name = "web.service.kvorum", .flags = 0x8000})), "");
   EXPECT_EQ(Answer(std::string(64, '\xff')), "");
 }
@@ -58,8 +61,11 @@ TEST_F(DnsRubbish, OtherOpcodesAreNotImplemented) {
 
 TEST_F(DnsRubbish, AnotherFormThanOneQuestionIsAFormatError) {
   const std::string good = PacketOf(kGood);
-  for (std::size_t size = 12; size < good.size(); ++size)
-    EXPECT_EQ(RcodeOf(good.substr(0, size)), ns_r_formerr) << size;
+  ForEachCut(good, [this](std::string_view cut) {
+    if (cut.size() >= 12) {
+      EXPECT_EQ(RcodeOf(std::string(cut)), ns_r_formerr);
+    }
+  });
   EXPECT_EQ(RcodeOf(good + "x"), ns_r_formerr);
   EXPECT_EQ(RcodeOf(PacketOf({.name = "web.service.kvorum", .questions = 0})), ns_r_formerr);
   EXPECT_EQ(RcodeOf(PacketOf({.name = "web.service.kvorum", .questions = 65535})), ns_r_formerr);
@@ -101,13 +107,11 @@ TEST_F(DnsRubbish, NamesThatLoopOrAreTooLongAreAFormatError) {
 
 TEST_F(DnsRubbish, OneByteFlippedIsSurvived) {
   const std::string good = PacketOf(kGood);
-  for (std::size_t at = 0; at < good.size(); ++at) {
-    for (const unsigned bits : {1U, 2U, 4U, 8U, 16U, 32U, 64U, 128U, 255U}) {
-      std::string flipped = good;
-      flipped[at] = static_cast<char>(static_cast<unsigned char>(flipped[at]) ^ bits);
-      Survive(flipped);
-    }
-  }
+  const auto survive = [this](std::string_view flipped, std::size_t /*at*/) {
+    Survive(std::string(flipped));
+  };
+  ForEachFlip(good, survive);
+  ForEachFlip(good, survive, std::array{0xff});
   EXPECT_FALSE(Read(Answer(good)).answers.empty());
 }
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "mvcc/store/store.h"
-#include "server/call/method_registrar.h"
 #include "tests/mapped_bytes.h"
 
 namespace kvorum::server {
@@ -15,20 +14,11 @@ constexpr const char* kNoAnswer = "no answer";
 
 }  // namespace
 
-LoneMember::LoneMember(std::uint64_t map_bytes) : first_map_bytes_(map_bytes), member_(map_bytes) {
-  parts_.executors.digester = &digester_;
-  MethodRegistrar methods(router_, guard_.call);
-  maintenance_.Register(methods);
-}
+LoneMember::LoneMember(std::uint64_t map_bytes) : first_map_bytes_(map_bytes), saving_(map_bytes) {}
 
 LoneMember::~LoneMember() {
-  if (save_ != nullptr) {
-    save_->context().Cancel({Code::kCanceled, "context canceled"});
-    save_->Take(Fail(Code::kCanceled, "context canceled"));
-  }
-  member_.Stop();
-  hasher_.Stop();
-  digester_.Stop();
+  if (save_ != nullptr) SavingMember::Cancel(*save_);
+  saving_.Stop();
 }
 
 std::string LoneMember::Write(int count, std::size_t value_bytes) {
@@ -42,7 +32,7 @@ std::string LoneMember::Write(int count, std::size_t value_bytes) {
 
 std::string LoneMember::Hash() {
   const auto answer = std::make_shared<std::promise<std::string>>();
-  router_.Find("/etcdserverpb.Maintenance/HashKV")
+  saving_.router.Find("/etcdserverpb.Maintenance/HashKV")
       ->unary(
           std::make_shared<rpc::CallContext>(), SharedBytes(),
           rpc::UnaryReply::ToFunction([answer](const Result<ByteChain>& reply) {
@@ -54,7 +44,7 @@ std::string LoneMember::Hash() {
 
 std::string LoneMember::Save() {
   save_ = std::make_shared<SavingStream>();
-  router_.Find("/etcdserverpb.Maintenance/Snapshot")->stream(save_);
+  saving_.router.Find("/etcdserverpb.Maintenance/Snapshot")->stream(save_);
   return Eventually([this] { return save_->waits(); }) ? "" : kNoAnswer;
 }
 

@@ -1,6 +1,4 @@
-// A member on LMDB and threads of production's kind, for what the simulated backend does not have:
-// its database's map grows while clients save it. What it prints does not depend on the threads'
-// order.
+// A SavingMember for stories. What it prints does not depend on the threads' order.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "base/executor.h"
-#include "base/file_system.h"
-#include "rpc/call/service.h"
-#include "server/services/maintenance/maintenance_service.h"
-#include "tests/server/member_parts.h"
-#include "tests/server/no_transport.h"
-#include "tests/server/replica/saving_stream.h"
-#include "tests/server/replica/threaded_member.h"
+#include "tests/server/replica/saving_member.h"
 
 namespace kvorum::server {
 
@@ -38,17 +29,8 @@ class LoneMember {
 
  private:
   const std::uint64_t first_map_bytes_;
-  ThreadedMember member_;
-  ThreadExecutor hasher_{"hasher"};
-  ThreadExecutor digester_{"digester"};
-  NoTransport alone_;
-  MemberParts parts_{member_.member(), alone_, hasher_, hasher_};
-  MemberGuard guard_{parts_, PosixFileSystem(), member_.database() + ".quarantined", hasher_};
-  MaintenanceService maintenance_{{.proposer = parts_.services.proposer,
-                                   .reads = parts_.services.reads,
-                                   .member = member_.member(),
-                                   .quarantine = guard_.quarantine}};
-  rpc::Router router_;
+  SavingMember saving_;
+  ThreadedMember& member_ = saving_.member;
   std::shared_ptr<SavingStream> save_;
 };
 

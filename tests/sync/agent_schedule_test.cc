@@ -131,11 +131,11 @@ TEST_F(AgentSchedule, A4_AFullSyncFollowsWithinThreeSecondsOfATrigger) {
   const auto agent = Started("n1");
   std::uint64_t syncs = 1;
   for (int i = 0; i < 10; ++i) {
-    agent->syncer->StoreReachable();
+    agent->syncer->SyncSoon();
     Pass(3'100ms);
     EXPECT_EQ(agent->syncer->status().full_syncs, ++syncs);
-    agent->syncer->CredentialsChanged();
-    agent->syncer->CredentialsChanged();
+    agent->syncer->SyncSoon();
+    agent->syncer->SyncSoon();
     Pass(3'100ms);
     EXPECT_EQ(agent->syncer->status().full_syncs, ++syncs);
   }
@@ -147,7 +147,7 @@ TEST_F(AgentSchedule, A4_ATriggerShortensTheRetryToo) {
   ASSERT_TRUE(agent->syncer->Start());
   Pass(1s);
   store_.down.reset();
-  agent->syncer->StoreReachable();
+  agent->syncer->SyncSoon();
   Pass(3'100ms);
   EXPECT_EQ(agent->syncer->status().full_syncs, 1U);
 }
@@ -224,7 +224,7 @@ class AgentCrowd : public AgentWorld {
 TEST_F(AgentCrowd, A20_AgentsThatHearTogetherThatTheStoreIsBackAreSpread) {
   StartAll();
   const std::uint64_t before = FullPasses();
-  for (const auto& agent : agents_) agent->syncer->StoreReachable();
+  for (const auto& agent : agents_) agent->syncer->SyncSoon();
   EXPECT_LE(MostInASecond(49), kAgents / 20);
   EXPECT_GE(FullPasses() - before, kAgents) << "each has come";
 }

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/rng.h"
+#include "sync/store/copy.h"
 #include "sync/store/list_merge.h"
 
 namespace kvorum::sync {
@@ -159,6 +161,26 @@ TEST(ObjectMapTest, AMergedListKeepsWhatIsUnchangedAndTheDifferenceIsThatOfTheSe
     EXPECT_EQ(seen, expected);
     EXPECT_EQ(made, changed);
   }
+}
+
+TEST(ObjectMapTest, KeysOutOfOrderAreABrokenInvariant) {
+  ObjectMap map;
+  const ObjectRef first = Make("a", "1");
+  map.Put(first);
+  map.Put(Make("b", "1"));
+  map.CheckInvariants();
+  const_cast<char&>(first->key().front()) = 'c';
+  EXPECT_DEATH(map.CheckInvariants(), "keys out of order");
+}
+
+TEST(CopyTest, RevisionsThatDoNotAscendAreABrokenInvariant) {
+  Copy copy({});
+  const Change first{.after = Make("a", "1", 5)};
+  copy.Apply(5, std::span(&first, 1));
+  copy.CheckInvariants();
+  const Change second{.after = Make("b", "1", 4)};
+  copy.Apply(4, std::span(&second, 1));
+  EXPECT_DEATH(copy.CheckInvariants(), "revisions do not ascend");
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <span>
 
+#include "tests/damage.h"
 #include "tests/wal/log_fixture.h"
 #include "wal/format.h"
 
@@ -87,37 +89,36 @@ class EtcdLogTest : public LogFixture {
 
 // But for a type: an entry that passes for a state is one that the checksum does not cover.
 TEST_F(EtcdLogTest, AChangedByteIsDamageAndNoTornWrite) {
-  for (std::size_t at = 0; at < end_; ++at) {
-    if (IsLength(at) || IsType(at)) continue;
-    std::string bytes = log_;
-    bytes[at] = static_cast<char>(bytes[at] ^ 0x01);
-    const auto opened = Open(bytes);
-    ASSERT_FALSE(opened.has_value()) << at;
-    ASSERT_EQ(opened.error().code, Code::kDataLoss) << at;
-    ASSERT_THAT(opened.error().message, HasSubstr("is damaged at offset")) << at;
-  }
+  const auto refused = [this](std::string_view bytes, std::size_t at) {
+    if (at >= end_ || IsLength(at) || IsType(at)) return;
+    const auto opened = Open(std::string(bytes));
+    ASSERT_FALSE(opened.has_value());
+    ASSERT_EQ(opened.error().code, Code::kDataLoss);
+    ASSERT_THAT(opened.error().message, HasSubstr("is damaged at offset"));
+  };
+  ForEachFlip(log_, refused, std::array{0x01});
 }
 
 // One that goes past the end is etcd's sign of a torn write; 0 is the end.
 TEST_F(EtcdLogTest, AChangedLengthNeverGivesOtherEntries) {
-  for (std::size_t at = 0; at < end_; ++at) {
-    if (!IsLength(at)) continue;
-    std::string bytes = log_;
-    bytes[at] = static_cast<char>(bytes[at] ^ 0x40);
-    const auto opened = Open(bytes);
+  const auto cut = [this](std::string_view bytes, std::size_t at) {
+    if (at >= end_ || !IsLength(at)) return;
+    const auto opened = Open(std::string(bytes));
     if (!opened.has_value()) {
-      ASSERT_EQ(opened.error().code, Code::kDataLoss) << at;
-      continue;
+      ASSERT_EQ(opened.error().code, Code::kDataLoss);
+      return;
     }
-    ASSERT_TRUE(opened->torn.has_value()) << at;
+    ASSERT_TRUE(opened->torn.has_value());
     ExpectCutAt(opened, at / kFrameAlignment * kFrameAlignment);
-  }
+  };
+  ForEachFlip(log_, cut, std::array{0x40});
 }
 
 TEST_F(EtcdLogTest, AFrameThatTheFilesEndCutsIsTorn) {
   const std::size_t last = frames_.at(frames_.size() - 2);  // of the long entry
-  for (std::size_t size = last + kFrameHeaderBytes; size < frames_.back(); ++size)
-    ExpectCutAt(Open(log_.substr(0, size)), last);
+  ForEachCut(std::string_view(log_).substr(0, frames_.back()), [&](std::string_view cut) {
+    if (cut.size() >= last + kFrameHeaderBytes) ExpectCutAt(Open(std::string(cut)), last);
+  });
 }
 
 TEST_F(EtcdLogTest, AnEmptySectorOfAFrameIsATornWrite) {

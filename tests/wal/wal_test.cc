@@ -320,7 +320,6 @@ TEST_F(WalTest, PurgesOnlyWhatWasReleased) {
   const std::size_t purged = writer_->Purge(2).value();
   EXPECT_GT(purged, 0u);
   EXPECT_EQ(SegmentFiles().size(), count - purged);
-  EXPECT_EQ(writer_->segment_count(), count - purged);
   // The first that is left begins at or below the released index: nothing past it is gone.
   EXPECT_LE(SegmentName::Parse(SegmentFiles()[0])->first_index, 30u);
   EXPECT_GT(SegmentName::Parse(SegmentFiles()[1])->first_index, 30u);

@@ -91,9 +91,7 @@ Outcome<DiffCounts> CompareSides(Invocation& invocation) {
   if (invocation.args.empty() && flags.Int("rev") == flags.Int("other-rev"))
     return BadArguments("diff takes another cluster's endpoints, or two revisions of one");
   KV_TRY(const auto session, Session::Open(invocation));
-  const std::string_view format = session.printer().format();
-  if (format != "simple" && format != "json")
-    return Fail(ExitCode::kBadFeature, std::string(format) + " not supported as output format");
+  KV_TRY(const std::string format, FormatAmong(invocation, {"simple", "json"}));
   KV_TRY(const auto client, session.Connect());
   KV_TRY(const auto other, ConnectToOther(invocation, session));
 
@@ -144,17 +142,11 @@ Outcome<void> RunDiff(Invocation& invocation) {
 
 std::vector<Flag> DiffFlags() {
   std::vector<Flag> flags = {
-      {.name = "prefix", .type = FlagType::kString, .help = "compare only keys with this prefix"},
-      {.name = "rev",
-       .type = FlagType::kInt,
-       .default_value = "0",
-       .help = "revision on the local side (0: the current one)"},
-      {.name = "other-rev",
-       .type = FlagType::kInt,
-       .default_value = "0",
-       .help = "revision on the other side (0: the current one)"},
+      {"prefix", FlagType::kString, "", "compare only keys with this prefix"},
+      {"rev", FlagType::kInt, "0", "revision on the local side (0: the current one)"},
+      {"other-rev", FlagType::kInt, "0", "revision on the other side (0: the current one)"},
       {.name = "values", .help = "show the values as well"},
-      {.name = "quiet", .shorthand = 'q', .help = "show only the number of keys that differ"}};
+      {.name = "quiet", .help = "show only the number of keys that differ", .shorthand = 'q'}};
   for (Flag& flag : DestinationFlags()) flags.push_back(std::move(flag));
   return flags;
 }

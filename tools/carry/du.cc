@@ -153,9 +153,7 @@ Outcome<void> RunDu(Invocation& invocation) {
   std::vector<Usage> nothing;
   KV_RETURN_IF_ERROR(Sort(nothing, flags.String("sort")));
   KV_TRY(const auto session, Session::Open(invocation));
-  const std::string_view format = session.printer().format();
-  if (format != "simple" && format != "json" && format != "table")
-    return Fail(ExitCode::kBadFeature, std::string(format) + " not supported as output format");
+  KV_TRY(const std::string format, FormatAmong(invocation, {"simple", "json", "table"}));
   KV_TRY(Usages usages, Measure(invocation, session));
   MergeFolders(usages.folders);
   KV_RETURN_IF_ERROR(Sort(usages.folders, flags.String("sort")));
@@ -182,23 +180,16 @@ keys in no folder. Every line is bytes, keys and folder; the last one is the sum
 revision. All values are read for it: on a large keyspace that takes a while.
 )",
       .group = kKeyValueGroup,
-      .flags = {{.name = "separator",
-                 .type = FlagType::kString,
-                 .default_value = "/",
-                 .help = "separator between the parts of a key"},
-                {.name = "depth",
-                 .type = FlagType::kInt,
-                 .default_value = "1",
-                 .help = "number of folder levels below the prefix to count by"},
-                {.name = "sort",
-                 .type = FlagType::kString,
-                 .default_value = "bytes",
-                 .help = "sort order: most bytes first, most keys first, or by name",
-                 .choices = {"bytes", "keys", "name"}},
-                {.name = "rev",
-                 .type = FlagType::kInt,
-                 .default_value = "0",
-                 .help = "count the keys of this revision (0: the current one)"}},
+      .flags = {{"separator", FlagType::kString, "/", "separator between the parts of a key"},
+                {"depth", FlagType::kInt, "1",
+                 "number of folder levels below the prefix to count by"},
+                {"sort",
+                 FlagType::kString,
+                 "bytes",
+                 "sort order: most bytes first, most keys first, or by name",
+                 {"bytes", "keys", "name"}},
+                {"rev", FlagType::kInt, "0",
+                 "count the keys of this revision (0: the current one)"}},
       .run = RunDu};
 }
 

@@ -104,10 +104,8 @@ with a line that says so. Each line is a JSON object with key and value in base6
 have its id and the seconds that it was granted for.
 )",
       .group = kUtilityGroup,
-      .flags = {{.name = "rev",
-                 .type = FlagType::kInt,
-                 .default_value = "0",
-                 .help = "write the keys of this revision (0: the current one)"}},
+      .flags = {{"rev", FlagType::kInt, "0",
+                 "write the keys of this revision (0: the current one)"}},
       .run = RunExport};
 }
 

@@ -185,9 +185,7 @@ Outcome<void> RunImport(Invocation& invocation) {
   }
   ExportReader reader(invocation.args.empty() ? invocation.world.in : file);
   KV_TRY(const auto session, Session::Open(invocation));
-  const std::string_view format = session.printer().format();
-  if (format != "simple" && format != "json")
-    return Fail(ExitCode::kBadFeature, std::string(format) + " not supported as output format");
+  KV_TRY(const std::string format, FormatAmong(invocation, {"simple", "json"}));
   KV_TRY(const ExportHead head, reader.ReadHead());
   KV_TRY(const auto client, session.Connect());
   KeyImport import(*client, rules, [&] { return session.Call(); });
@@ -211,26 +209,20 @@ to do with it. Each batch is one transaction, and no change that somebody else m
 overwritten unseen. --dry-run reads and compares everything and puts nothing.
 )",
       .group = kUtilityGroup,
-      .flags = {{.name = "existing",
-                 .type = FlagType::kString,
-                 .default_value = "refuse",
-                 .help = "what to do with keys that have another value: refuse, overwrite or keep",
-                 .choices = {"refuse", "overwrite", "keep"}},
-                {.name = "leased",
-                 .type = FlagType::kString,
-                 .default_value = "skip",
-                 .help = "what to do with keys that had a lease: skip them, put them plain, or "
-                         "grant the lease anew",
-                 .choices = {"skip", "plain", "grant"}},
-                {.name = "batch",
-                 .type = FlagType::kInt,
-                 .default_value = "100",
-                 .help =
-                     "keys per transaction (at most the server's --max-txn-ops, 128 by default)"},
-                {.name = "rate",
-                 .type = FlagType::kInt,
-                 .default_value = "0",
-                 .help = "maximum number of keys per second (0: unlimited)"},
+      .flags = {{"existing",
+                 FlagType::kString,
+                 "refuse",
+                 "what to do with keys that have another value: refuse, overwrite or keep",
+                 {"refuse", "overwrite", "keep"}},
+                {"leased",
+                 FlagType::kString,
+                 "skip",
+                 "what to do with keys that had a lease: skip them, put them plain, or "
+                 "grant the lease anew",
+                 {"skip", "plain", "grant"}},
+                {"batch", FlagType::kInt, "100",
+                 "keys per transaction (at most the server's --max-txn-ops, 128 by default)"},
+                {"rate", FlagType::kInt, "0", "maximum number of keys per second (0: unlimited)"},
                 {.name = "dry-run", .help = "report what would be put without putting it"}},
       .run = RunImport};
 }

@@ -151,14 +151,9 @@ and no other file is touched.
                {{.name = "compress",
                  .help =
                      "compress with gzip; kvorumutl reads the file directly, etcdutl after gunzip"},
-                {.name = "every",
-                 .type = FlagType::kDuration,
-                 .default_value = "0s",
-                 .help = "save repeatedly at this interval"},
-                {.name = "keep",
-                 .type = FlagType::kUint,
-                 .default_value = "0",
-                 .help = "number of snapshots to keep in the directory (0: all)"}},
+                {"every", FlagType::kDuration, "0s", "save repeatedly at this interval"},
+                {"keep", FlagType::kUint, "0",
+                 "number of snapshots to keep in the directory (0: all)"}},
            .run = RunSave}}};
 }
 

@@ -33,9 +33,7 @@ Outcome<void> RunTree(Invocation& invocation) {
   if (flags.String("separator").empty()) return BadArguments("--separator must not be empty");
   if (flags.Int("depth") < 0) return BadArguments("--depth must not be negative");
   KV_TRY(const auto session, Session::Open(invocation));
-  const std::string_view format = session.printer().format();
-  if (format != "simple" && format != "json")
-    return Fail(ExitCode::kBadFeature, std::string(format) + " not supported as output format");
+  KV_TRY(const std::string format, FormatAmong(invocation, {"simple", "json"}));
   KV_TRY(const auto client, session.Connect());
   std::ostream& out = invocation.world.out;
   KeyTree tree(flags.String("separator"), static_cast<std::size_t>(flags.Int("depth")),
@@ -70,18 +68,10 @@ All keys are of one revision. Keys that are not printable are quoted.
 With --write-out=json each line is an object; a name is in base64.
 )",
       .group = kKeyValueGroup,
-      .flags = {{.name = "separator",
-                 .type = FlagType::kString,
-                 .default_value = "/",
-                 .help = "separator between the parts of a key"},
-                {.name = "depth",
-                 .type = FlagType::kInt,
-                 .default_value = "0",
-                 .help = "number of folder levels to show (0: all)"},
-                {.name = "rev",
-                 .type = FlagType::kInt,
-                 .default_value = "0",
-                 .help = "show the keys of this revision (0: the current one)"}},
+      .flags = {{"separator", FlagType::kString, "/", "separator between the parts of a key"},
+                {"depth", FlagType::kInt, "0", "number of folder levels to show (0: all)"},
+                {"rev", FlagType::kInt, "0",
+                 "show the keys of this revision (0: the current one)"}},
       .run = RunTree};
 }
 

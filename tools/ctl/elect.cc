@@ -70,7 +70,7 @@ Command ElectCommand() {
 With --listen, shows each leader's key and what it proclaims.
 )",
       .group = kConcurrencyGroup,
-      .flags = {{.name = "listen", .shorthand = 'l', .help = "observation mode"}},
+      .flags = {{.name = "listen", .help = "observation mode", .shorthand = 'l'}},
       .run = RunElect};
 }
 

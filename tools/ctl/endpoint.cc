@@ -177,10 +177,8 @@ errors, downgrade target version, downgrade enabled.
                .run = RunEndpointStatus},
               {.use = "hashkv",
                .brief = "Prints the KV history hash for each endpoint in --endpoints",
-               .flags = {{.name = "rev",
-                          .type = FlagType::kInt,
-                          .default_value = "0",
-                          .help = "hash the history up to this revision (0: all of it)"}},
+               .flags = {{"rev", FlagType::kInt, "0",
+                          "hash the history up to this revision (0: all of it)"}},
                .run = RunHashKV},
           }};
 }

@@ -174,7 +174,7 @@ put key1 "created-key1"
 put key2 "some extra key"
 )",
           .group = kKeyValueGroup,
-          .flags = {{.name = "interactive", .shorthand = 'i', .help = "prompt for each block"}},
+          .flags = {{.name = "interactive", .help = "prompt for each block", .shorthand = 'i'}},
           .run = RunTxn};
 }
 

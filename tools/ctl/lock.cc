@@ -79,10 +79,7 @@ With a command, runs it while the lock is held, with ETCD_LOCK_KEY and ETCD_LOCK
 environment, and ends with its exit code. Flags of the command come behind `--`.
 )",
           .group = kConcurrencyGroup,
-          .flags = {{.name = "ttl",
-                     .type = FlagType::kInt,
-                     .default_value = "10",
-                     .help = "timeout for session"}},
+          .flags = {{"ttl", FlagType::kInt, "10", "timeout for session"}},
           .run = RunLock};
 }
 

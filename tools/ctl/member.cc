@@ -121,7 +121,7 @@ Outcome<void> RunList(Invocation& invocation) {
 }
 
 Flag PeerUrlsFlag(std::string help) {
-  return {.name = "peer-urls", .type = FlagType::kString, .help = std::move(help)};
+  return {"peer-urls", FlagType::kString, "", std::move(help)};
 }
 
 // Asks the first of the given endpoints whose member says that it leads.
@@ -176,11 +176,11 @@ Command MemberCommand() {
 
 In the simple format each line is a member: ID, Status, Name, Peer Addrs, Client Addrs, Is Learner.
 )",
-           .flags = {{.name = "consistency",
-                      .type = FlagType::kString,
-                      .default_value = "l",
-                      .help = "l: linearizable; s: serializable, from this member alone",
-                      .choices = {"l", "s"}}},
+           .flags = {{"consistency",
+                      FlagType::kString,
+                      "l",
+                      "l: linearizable; s: serializable, from this member alone",
+                      {"l", "s"}}},
            .run = RunList},
           MemberReseedCommand()}};
 }

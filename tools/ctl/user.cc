@@ -131,10 +131,9 @@ Command UserCommand() {
           {.use = "add <user name or user:password> [options]",
            .brief = "Adds a new user",
            .flags = {InteractiveFlag(),
-                     {.name = "new-user-password",
-                      .type = FlagType::kString,
-                      .help = "the password (others on this machine can see it while the command "
-                              "runs)"},
+                     {"new-user-password", FlagType::kString, "",
+                      "the password (others on this machine can see it while the command "
+                      "runs)"},
                      {.name = "no-password",
                       .help = "the user has no password: only a client certificate with its name "
                               "can log in"}},

@@ -255,27 +255,17 @@ std::vector<Flag> CheckFlags(std::string_view prefix) {
     names.emplace_back(load.name);
     names.emplace_back(load.long_name);
   }
-  return {
-      {.name = "load",
-       .type = FlagType::kString,
-       .default_value = "s",
-       .help = "amount of load: s (small), m (medium), l (large) or xl (xLarge)",
-       .choices = names},
-      {.name = "prefix",
-       .type = FlagType::kString,
-       .default_value = std::string(prefix),
-       .help =
+  return {{"load", FlagType::kString, "s",
+           "amount of load: s (small), m (medium), l (large) or xl (xLarge)", names},
+          {"prefix", FlagType::kString, std::string(prefix),
            "prefix of the check's keys; no such keys may exist before, and none are left after"},
-      {.name = "auto-compact", .help = "compact up to the last revision afterwards"},
-      {.name = "auto-defrag", .help = "defragment the given endpoints afterwards"}};
+          {.name = "auto-compact", .help = "compact up to the last revision afterwards"},
+          {.name = "auto-defrag", .help = "defragment the given endpoints afterwards"}};
 }
 
 std::vector<Flag> PerfFlags() {
   std::vector<Flag> flags = CheckFlags("/etcdctl-check-perf/");
-  flags.push_back({.name = "duration",
-                   .type = FlagType::kDuration,
-                   .default_value = "1m0s",
-                   .help = "write for this long"});
+  flags.push_back({"duration", FlagType::kDuration, "1m0s", "write for this long"});
   return flags;
 }
 

@@ -207,9 +207,7 @@ void ShowFindingsJson(const ClusterFacts& facts, const std::vector<Finding>& fin
 Outcome<void> RunDoctor(Invocation& invocation) {
   if (!invocation.args.empty()) return BadArguments("doctor takes no arguments");
   KV_TRY(const auto session, Session::Open(invocation));
-  const std::string_view format = session.printer().format();
-  if (format != "simple" && format != "json" && format != "table")
-    return Fail(ExitCode::kBadFeature, std::string(format) + " not supported as output format");
+  KV_TRY(const std::string format, FormatAmong(invocation, {"simple", "json", "table"}));
   if (session.options().endpoints.empty())
     return Fail(ExitCode::kBadConnection, "etcdclient: no available endpoints");
   const ClusterFacts facts = Examine(invocation, session);

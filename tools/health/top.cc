@@ -233,9 +233,7 @@ Outcome<void> RunTop(Invocation& invocation) {
   if (flags.String("separator").empty()) return BadArguments("--separator must not be empty");
   const StopSignals signals;
   KV_TRY(const auto session, Session::Open(invocation));
-  const std::string_view format = session.printer().format();
-  if (format != "simple" && format != "json")
-    return Fail(ExitCode::kBadFeature, std::string(format) + " not supported as output format");
+  KV_TRY(const std::string format, FormatAmong(invocation, {"simple", "json"}));
   const bool once = flags.Switch("once");
   const Form form = format == "json"                   ? Form::kJson
                     : once                             ? Form::kFrame
@@ -270,23 +268,12 @@ the prefixes are those of a sample of the events. On a terminal one screen is re
 member gets a line per interval. Interrupt it to end it.
 )",
       .group = kClusterGroup,
-      .flags = {{.name = "interval",
-                 .type = FlagType::kDuration,
-                 .default_value = "2s",
-                 .help = "time between two updates"},
+      .flags = {{"interval", FlagType::kDuration, "2s", "time between two updates"},
                 {.name = "once", .help = "show one interval and exit"},
-                {.name = "hot",
-                 .type = FlagType::kInt,
-                 .default_value = "5",
-                 .help =
-                     "number of prefixes with the most writes to show (0: none, without a watch)"},
-                {.name = "prefix",
-                 .type = FlagType::kString,
-                 .help = "count only prefixes below this one"},
-                {.name = "separator",
-                 .type = FlagType::kString,
-                 .default_value = "/",
-                 .help = "separator between the parts of a key"}},
+                {"hot", FlagType::kInt, "5",
+                 "number of prefixes with the most writes to show (0: none, without a watch)"},
+                {"prefix", FlagType::kString, "", "count only prefixes below this one"},
+                {"separator", FlagType::kString, "/", "separator between the parts of a key"}},
       .run = RunTop};
 }
 

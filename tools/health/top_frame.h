@@ -56,7 +56,7 @@ struct TopReading {
   std::chrono::steady_clock::time_point at = {};
 };
 
-// Counts events by the folder of their key.
+// Counts events by the folder of their key. Used by one thread at a time.
 class EventSample {
  public:
   void Add(std::string_view key, std::string_view separator);

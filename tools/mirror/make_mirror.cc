@@ -166,18 +166,12 @@ Outcome<void> RunMakeMirror(Invocation& invocation) {
 
 std::vector<Flag> MirrorFlags() {
   std::vector<Flag> flags = {
-      {.name = "prefix", .type = FlagType::kString, .help = "mirror only keys with this prefix"},
-      {.name = "rev",
-       .type = FlagType::kInt,
-       .default_value = "0",
-       .help = "skip the initial copy and mirror every change from this revision on"},
-      {.name = "max-txn-ops",
-       .type = FlagType::kInt,
-       .default_value = "128",
-       .help = "maximum number of changes in one transaction"},
-      {.name = "dest-prefix",
-       .type = FlagType::kString,
-       .help = "prefix that replaces the source's prefix in the destination"},
+      {"prefix", FlagType::kString, "", "mirror only keys with this prefix"},
+      {"rev", FlagType::kInt, "0",
+       "skip the initial copy and mirror every change from this revision on"},
+      {"max-txn-ops", FlagType::kInt, "128", "maximum number of changes in one transaction"},
+      {"dest-prefix", FlagType::kString, "",
+       "prefix that replaces the source's prefix in the destination"},
       {.name = "no-dest-prefix", .help = "drop the prefix in the destination"}};
   for (Flag& flag : DestinationFlags()) flags.push_back(std::move(flag));
   return flags;

@@ -163,9 +163,7 @@ half a minute, and by the next start. Its output goes to the error stream. ETCDC
 its environment.
 )",
       .group = kSyncGroup,
-      .flags = {{.name = "exec",
-                 .type = FlagType::kString,
-                 .help = "run this shell command after files have changed"},
+      .flags = {{"exec", FlagType::kString, "", "run this shell command after files have changed"},
                 LongRun::MetricsFlag()},
       .run = RunMirror};
 }

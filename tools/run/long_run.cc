@@ -10,15 +10,12 @@
 namespace kvorum::ctl {
 
 Flag LongRun::MetricsFlag() {
-  return {.name = "metrics-address",
-          .type = FlagType::kString,
-          .help = "serve metrics for Prometheus at this HOST:PORT, under /metrics"};
+  return {"metrics-address", FlagType::kString, "",
+          "serve metrics for Prometheus at this HOST:PORT, under /metrics"};
 }
 
 Flag LongRun::ServedSocketFlag() {
-  return {.name = "socket",
-          .type = FlagType::kString,
-          .help = "answer other kvorumctl commands at this unix socket"};
+  return {"socket", FlagType::kString, "", "answer other kvorumctl commands at this unix socket"};
 }
 
 Flag SocketFlag() {
@@ -36,9 +33,7 @@ Outcome<void> OfThisMachine(Result<void> result) {
 Outcome<std::unique_ptr<LongRun>> LongRun::Open(Invocation& invocation, ReporterOptions options) {
   auto signals = std::make_unique<StopSignals>();
   KV_TRY(Session session, Session::Open(invocation));
-  const std::string_view format = session.printer().format();
-  if (format != "simple" && format != "json")
-    return Fail(ExitCode::kBadFeature, std::string(format) + " not supported as output format");
+  KV_TRY(const std::string format, FormatAmong(invocation, {"simple", "json"}));
   options.in_json = format == "json";
   options.stop = signals->token();
   std::unique_ptr<LongRun> run(

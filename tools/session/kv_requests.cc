@@ -112,10 +112,7 @@ Outcome<void> SetBounds(const FlagSet& flags, const RevisionBounds& bounds, Rang
 
 std::vector<Flag> PutFlags() {
   return {
-      {.name = "lease",
-       .type = FlagType::kString,
-       .default_value = "0",
-       .help = "attach the key to this lease (its id in hexadecimal)"},
+      {"lease", FlagType::kString, "0", "attach the key to this lease (its id in hexadecimal)"},
       {.name = "prev-kv", .help = "print the previous key-value pair"},
       {.name = "ignore-value", .help = "keep the key's current value"},
       {.name = "ignore-lease", .help = "keep the key's current lease"},
@@ -124,25 +121,24 @@ std::vector<Flag> PutFlags() {
 
 std::vector<Flag> GetFlags() {
   const auto revision = [](std::string name, std::string help) {
-    return Flag{.name = std::move(name),
-                .type = FlagType::kInt,
-                .default_value = "0",
-                .help = std::move(help)};
+    return Flag{std::move(name), FlagType::kInt, "0", std::move(help)};
   };
   return {
-      {.name = "consistency",
-       .type = FlagType::kString,
-       .default_value = "l",
-       .help = "l: linearizable; s: serializable, from this member alone",
-       .choices = {"l", "s"}},
-      {.name = "order",
-       .type = FlagType::kString,
-       .help = "ASCEND or DESCEND (ASCEND by default)",
-       .choices = {"ASCEND", "DESCEND"}},
-      {.name = "sort-by",
-       .type = FlagType::kString,
-       .help = "CREATE, KEY, MODIFY, VALUE or VERSION (KEY by default)",
-       .choices = {"CREATE", "KEY", "MODIFY", "VALUE", "VERSION"}},
+      {"consistency",
+       FlagType::kString,
+       "l",
+       "l: linearizable; s: serializable, from this member alone",
+       {"l", "s"}},
+      {"order",
+       FlagType::kString,
+       "",
+       "ASCEND or DESCEND (ASCEND by default)",
+       {"ASCEND", "DESCEND"}},
+      {"sort-by",
+       FlagType::kString,
+       "",
+       "CREATE, KEY, MODIFY, VALUE or VERSION (KEY by default)",
+       {"CREATE", "KEY", "MODIFY", "VALUE", "VERSION"}},
       revision("limit", "maximum number of pairs (0: all)"),
       {.name = "prefix", .help = "use every key with the given prefix"},
       {.name = "from-key", .help = "use every key from the given one on, in byte order"},

@@ -1,5 +1,5 @@
 // The output formats. One class per format, one method per kind of answer; an answer that a format
-// can't show is refused with an error that says so.
+// can't show is refused with an error that says so. Used by the command's main thread.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The result of the global flags and the environment for one command's call: the client's options,
-// the printer, the time-out.
+// the printer, the time-out. Used by the command's main thread, but for Call(), which any may use.
 #pragma once
 
 #include <chrono>

@@ -24,12 +24,9 @@ std::unexpected<Failure> BadNumber(std::string_view detail) {
 
 std::vector<Flag> WatchFlags() {
   return {
-      {.name = "interactive", .shorthand = 'i', .help = "read watches from standard input"},
+      {.name = "interactive", .help = "read watches from standard input", .shorthand = 'i'},
       {.name = "prefix", .help = "use every key with the given prefix"},
-      {.name = "rev",
-       .type = FlagType::kInt,
-       .default_value = "0",
-       .help = "start at this revision (0: the next one)"},
+      {"rev", FlagType::kInt, "0", "start at this revision (0: the next one)"},
       {.name = "prev-kv", .help = "print the previous key-value pair of each event as well"},
       {.name = "progress-notify", .help = "have the server report the progress of a quiet watch"},
   };

@@ -1,5 +1,5 @@
 // Colours for a person: on a terminal, unless the person objects by --no-color, NO_COLOR
-// (no-color.org) or TERM=dumb.
+// (no-color.org) or TERM=dumb. Immutable.
 #pragma once
 
 #include <string>

@@ -1,9 +1,10 @@
 #include "tools/shell/command.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <ostream>
+#include <iostream>
 
 #include "base/text/edit_distance.h"
 #include "base/text/go_quote.h"
@@ -74,6 +75,13 @@ Outcome<std::string> NameArgument(const Invocation& invocation) {
   return invocation.args.front();
 }
 
+Outcome<std::string> FormatAmong(const Invocation& invocation,
+                                 std::initializer_list<std::string_view> shown) {
+  const std::string& format = invocation.flags.String("write-out");
+  if (std::ranges::find(shown, format) != shown.end()) return format;
+  return Fail(ExitCode::kBadFeature, format + " not supported as output format");
+}
+
 std::string PathName(std::span<const Command* const> path) {
   std::string name;
   for (const Command* command : path) {
@@ -90,8 +98,8 @@ FlagSet KnownFlags(std::span<const Command* const> path) {
   for (const Flag& flag : path.back()->flags) flags.Add(flag);
   flags.Add(
       {.name = "help",
-       .shorthand = 'h',
        .help = "help for " + std::string(path.back()->name()),
+       .shorthand = 'h',
        .hidden = path.size() == 1 && path.front()->help_style == HelpStyle::kWithDescription});
   return flags;
 }
@@ -156,6 +164,20 @@ int Execute(const Command& root, std::span<const std::string> line, World& world
   if (!done) return Report(done.error(), world);
   world.out.flush();
   return world.out.good() ? 0 : static_cast<int>(ExitCode::kError);
+}
+
+int Main(const Command& root, int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  const std::vector<std::string> line(argv + 1, argv + argc);
+  World world{.in = std::cin,
+              .out = std::cout,
+              .err = std::cerr,
+              .environment = {},
+              .out_is_terminal = isatty(STDOUT_FILENO) == 1,
+              .err_is_terminal = isatty(STDERR_FILENO) == 1};
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    world.environment.emplace_back(*variable);
+  return Execute(root, line, world);
 }
 
 }  // namespace kvorum::ctl

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <iosfwd>
 #include <optional>
 #include <span>
@@ -69,6 +70,10 @@ Outcome<void> CheckCount(const Invocation& invocation, std::size_t count, std::s
 // The one argument of "user add", "role get" and the like.
 Outcome<std::string> NameArgument(const Invocation& invocation);
 
+// The line's --write-out, which must be one of those that the command shows.
+Outcome<std::string> FormatAmong(const Invocation& invocation,
+                                 std::initializer_list<std::string_view> shown);
+
 // "kvorumctl endpoint status"
 std::string PathName(std::span<const Command* const> path);
 
@@ -88,5 +93,8 @@ Outcome<Found> FindCommand(const Command& root, std::span<const std::string> lin
 
 // Parses and runs a line; prints errors, usage and help. Returns the exit code.
 int Execute(const Command& root, std::span<const std::string> line, World& world);
+
+// A program's main(): the line and the environment of this process.
+int Main(const Command& root, int argc, char** argv);
 
 }  // namespace kvorum::ctl

@@ -27,20 +27,21 @@ enum class FlagType {
 };
 
 // A row of a command's flag table: parsing, help, completion and environment all derive from it.
+// Rows of flags with a value are written in this order, `{"rev", FlagType::kInt, "0", "..."}`.
 struct Flag {
   std::string name;
-  char shorthand = '\0';
   FlagType type = FlagType::kSwitch;
   std::string default_value = {};  // for a switch: empty means false
   std::string help = {};
   std::vector<std::string> choices = {};  // offered as values by completion
-  bool hidden = false;                    // not in a command's help
-  bool required = false;                  // the command does not run without it
+  char shorthand = '\0';
+  bool hidden = false;    // not in a command's help
+  bool required = false;  // the command does not run without it
 };
 
 bool TakesValue(const Flag& flag);
 
-// The flags known to one command, and their values.
+// The flags known to one command, and their values. Any thread may read them once the command runs.
 class FlagSet {
  public:
   // Adds a flag, at most once; its default must be a value of its type.

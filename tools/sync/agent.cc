@@ -101,24 +101,14 @@ Outcome<void> RunAgent(Invocation& invocation) {
 std::vector<Flag> RunFlags() {
   return {
       {.name = "node", .type = FlagType::kString, .help = "the node's name", .required = true},
-      {.name = "node-value",
-       .type = FlagType::kString,
-       .help = "value of the node's key, such as an address"},
-      {.name = "root",
-       .type = FlagType::kString,
-       .default_value = "/kvorum",
-       .help = "key prefix of the catalog"},
-      {.name = "services",
-       .type = FlagType::kString,
-       .help = "directory of service definitions, one JSON object in each *.json file"},
-      {.name = "state",
-       .type = FlagType::kString,
-       .help = "state file: a restart within the time to live continues from it without a visible "
-               "change"},
-      {.name = "ttl",
-       .type = FlagType::kDuration,
-       .default_value = "30s",
-       .help = "time that the node's keys outlive an agent that died"},
+      {"node-value", FlagType::kString, "", "value of the node's key, such as an address"},
+      {"root", FlagType::kString, "/kvorum", "key prefix of the catalog"},
+      {"services", FlagType::kString, "",
+       "directory of service definitions, one JSON object in each *.json file"},
+      {"state", FlagType::kString, "",
+       "state file: a restart within the time to live continues from it without a visible "
+       "change"},
+      {"ttl", FlagType::kDuration, "30s", "time that the node's keys outlive an agent that died"},
       {.name = "leave-on-stop",
        .help =
            "remove the node's keys at a clean stop instead of letting their time to live expire"},

@@ -22,9 +22,7 @@ constexpr std::uint64_t kMaxEntryBytes = std::uint64_t{1} << 20U;
 // True if answers are shown as JSON objects.
 Outcome<bool> InJson(Invocation& invocation) {
   KV_TRY(const Session session, Session::Open(invocation));
-  const std::string format(session.printer().format());
-  if (format != "simple" && format != "json")
-    return Fail(ExitCode::kBadFeature, format + " not supported as output format");
+  KV_TRY(const std::string format, FormatAmong(invocation, {"simple", "json"}));
   return format == "json";
 }
 
@@ -168,7 +166,7 @@ standard input. It takes the place of the one with its id.
        .run = ListEntries},
       {.use = "check <id> <check> <pass|warn|fail>",
        .brief = "Reports the status of a ttl check",
-       .flags = {{.name = "output", .type = FlagType::kString, .help = "output of the check"}},
+       .flags = {{"output", FlagType::kString, "", "output of the check"}},
        .argument_choices = {"pass", "warn", "fail"},
        .choices_at = 2,
        .run = Check},

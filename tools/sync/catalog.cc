@@ -43,9 +43,7 @@ struct Listing {
 
 Outcome<Listing> OpenListing(Invocation& invocation) {
   KV_TRY(auto session, Session::Open(invocation));
-  const std::string_view format = session.printer().format();
-  if (format != "simple" && format != "json")
-    return Fail(ExitCode::kBadFeature, std::string(format) + " not supported as output format");
+  KV_TRY(const std::string format, FormatAmong(invocation, {"simple", "json"}));
   const bool in_json = format == "json";
   KV_TRY(auto client, session.Connect());
   return Listing{.session = std::move(session),
@@ -219,10 +217,7 @@ Command CatalogCommand() {
   return {.use = "catalog <subcommand>",
           .brief = "Shows the nodes and services that agents have registered",
           .group = kSyncGroup,
-          .inherited_flags = {{.name = "root",
-                               .type = FlagType::kString,
-                               .default_value = "/kvorum",
-                               .help = "key prefix of the catalog"}},
+          .inherited_flags = {{"root", FlagType::kString, "/kvorum", "key prefix of the catalog"}},
           .children = {{.use = "nodes [options]",
                         .brief = "Lists the nodes with a running agent",
                         .flags = CatalogWatchFlags(),

@@ -7,11 +7,9 @@
 namespace kvorum::ctl {
 
 Flag DnsService::AddressFlag() {
-  return {.name = "dns-address",
-          .type = FlagType::kString,
-          .help =
-              "answer DNS questions for NAME.service.kvorum at this ADDRESS:PORT, "
-              "over UDP and TCP"};
+  return {"dns-address", FlagType::kString, "",
+          "answer DNS questions for NAME.service.kvorum at this ADDRESS:PORT, "
+          "over UDP and TCP"};
 }
 
 Outcome<std::unique_ptr<DnsService>> DnsService::Open(const std::string& address,

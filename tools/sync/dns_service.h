@@ -1,4 +1,4 @@
-// The catalog by DNS, as a part of a long-running command (--dns-address).
+// The catalog by DNS, as a part of a long-running command (--dns-address). Used by its main thread.
 #pragma once
 
 #include <memory>

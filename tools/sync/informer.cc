@@ -16,9 +16,7 @@ namespace {
 using sync::Json;
 
 Outcome<bool> WantsJson(const Invocation& invocation) {
-  const std::string& format = invocation.flags.String("write-out");
-  if (format != "simple" && format != "json")
-    return Fail(ExitCode::kBadFeature, format + " not supported as output format");
+  KV_TRY(const std::string format, FormatAmong(invocation, {"simple", "json"}));
   return format == "json";
 }
 
@@ -116,9 +114,8 @@ Values that are not JSON are in no index.
            .run = GetObject},
           {.use = "list [options]",
            .brief = "Lists the content of a running informer",
-           .flags = {{.name = "by",
-                      .type = FlagType::kString,
-                      .help = "name=value: only objects with this value in this index"},
+           .flags = {{"by", FlagType::kString, "",
+                      "name=value: only objects with this value in this index"},
                      {.name = "keys-only", .help = "no values"},
                      SocketFlag()},
            .run = ListObjects},

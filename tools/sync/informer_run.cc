@@ -332,17 +332,12 @@ Outcome<void> RunInformer(Invocation& invocation) {
 }
 
 std::vector<Flag> InformerRunFlags() {
-  return {
-      {.name = "index",
-       .type = FlagType::kStrings,
-       .help = "name=json-pointer: an index for `informer list --by`"},
-      {.name = "resync",
-       .type = FlagType::kDuration,
-       .default_value = "0s",
-       .help = "interval at which every object is reported again (0: never)"},
-      {.name = "exec", .type = FlagType::kString, .help = "run this shell command for each change"},
-      LongRun::ServedSocketFlag(),
-      LongRun::MetricsFlag()};
+  return {{"index", FlagType::kStrings, "", "name=json-pointer: an index for `informer list --by`"},
+          {"resync", FlagType::kDuration, "0s",
+           "interval at which every object is reported again (0: never)"},
+          {"exec", FlagType::kString, "", "run this shell command for each change"},
+          LongRun::ServedSocketFlag(),
+          LongRun::MetricsFlag()};
 }
 
 }  // namespace kvorum::ctl

@@ -13,9 +13,7 @@ namespace {
 Outcome<void> RunSnapshotServerStatus(Invocation& invocation) {
   if (!invocation.args.empty()) return BadArguments("snapshot-server status takes no arguments");
   KV_TRY(const auto session, Session::Open(invocation));
-  const std::string_view format = session.printer().format();
-  if (format != "simple" && format != "json" && format != "table")
-    return Fail(ExitCode::kBadFeature, std::string(format) + " not supported as output format");
+  KV_TRY(const std::string format, FormatAmong(invocation, {"simple", "json", "table"}));
   std::vector<sync::NodeState> states;
   Outcome<void> read;
   const auto take = [&](const sync::Json& item) {

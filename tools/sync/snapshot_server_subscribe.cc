@@ -155,13 +155,10 @@ connection; no cluster is asked.
                  .type = FlagType::kStrings,
                  .help = "a type to subscribe to; may be given again",
                  .required = true},
-                {.name = "address",
-                 .type = FlagType::kString,
-                 .default_value = "127.0.0.1:18000",
-                 .help = "address of the server, as host:port or unix:path"},
-                {.name = "nack",
-                 .type = FlagType::kString,
-                 .help = "refuse every response with this text and keep nothing"},
+                {"address", FlagType::kString, "127.0.0.1:18000",
+                 "address of the server, as host:port or unix:path"},
+                {"nack", FlagType::kString, "",
+                 "refuse every response with this text and keep nothing"},
                 LongRun::MetricsFlag()},
       .run = RunSnapshotServerSubscribe};
 }

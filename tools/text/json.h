@@ -19,7 +19,7 @@ std::string JsonBytes(std::string_view bytes);
 
 std::string JsonMessage(const google::protobuf::Message& message);
 
-// Builds {"name":value,...}; values are already encoded.
+// Builds {"name":value,...}; values are already encoded. Used by one thread.
 class JsonObject {
  public:
   JsonObject& Add(std::string_view name, std::string_view json);

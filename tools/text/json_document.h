@@ -1,4 +1,4 @@
-// JSON that others wrote, with a bound to its depth, and pointers into it (RFC 6901).
+// JSON that others wrote, with a bound to its depth, and pointers into it (RFC 6901). Immutable.
 #pragma once
 
 #include <cstddef>

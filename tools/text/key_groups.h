@@ -21,7 +21,7 @@ std::string_view FolderOf(std::string_view key, std::string_view separator, std:
 std::string ShownKey(std::string_view key);
 
 // Draws keys, which come in their order, as an indented tree, line by line as soon as each is
-// known. Folders below the depth are counted, not drawn. Memory: one key.
+// known. Folders below the depth are counted, not drawn. Memory: one key. Used by one thread.
 class KeyTree {
  public:
   struct Line {

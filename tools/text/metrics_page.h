@@ -1,4 +1,4 @@
-// A member's metrics, read from Prometheus' text format.
+// A member's metrics, read from Prometheus' text format. Immutable.
 #pragma once
 
 #include <map>

@@ -32,12 +32,9 @@ std::vector<Flag> Flags(std::string old_database) {
        .type = FlagType::kString,
        .help = "path of the member's directory",
        .required = true},
-      {.name = "wal-dir",
-       .type = FlagType::kString,
-       .help = "path of its log, if it is outside the data directory"},
-      {.name = "drop-old",
-       .type = FlagType::kSwitch,
-       .help = "remove " + std::move(old_database) + ", which is kept otherwise"},
+      {"wal-dir", FlagType::kString, "", "path of its log, if it is outside the data directory"},
+      {"drop-old", FlagType::kSwitch, "",
+       "remove " + std::move(old_database) + ", which is kept otherwise"},
   };
 }
 

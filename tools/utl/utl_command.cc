@@ -15,16 +15,11 @@ using ctl::Flag;
 using ctl::FlagType;
 
 std::vector<Flag> GlobalFlags() {
-  return {{.name = "timeout",
-           .type = FlagType::kDuration,
-           .default_value = "10s",
-           .help = "time to wait for a database that another process has open, 0 for no limit"},
-          {.name = "write-out",
-           .shorthand = 'w',
-           .type = FlagType::kString,
-           .default_value = "simple",
-           .help = "set the output format (fields, json, protobuf, simple, table)",
-           .choices = ctl::PrinterFormats()}};
+  return {{"timeout", FlagType::kDuration, "10s",
+           "time to wait for a database that another process has open, 0 for no limit"},
+          {"write-out", FlagType::kString, "simple",
+           "set the output format (fields, json, protobuf, simple, table)", ctl::PrinterFormats(),
+           'w'}};
 }
 
 constexpr ctl::ManText kKvorumutlManText = {

@@ -1,4 +1,4 @@
-// The database that a command's argument names.
+// The database that a command's argument names. Used by the command's main thread.
 #pragma once
 
 #include <memory>

@@ -151,13 +151,13 @@ ctl::Command DumpCommand() {
 JSON object in a line. Keys, values and data are in base64. Snapshots and directories of kvorum and etcd
 are read alike, and not changed.
 )",
-      .flags = {{.name = "only",
-                 .type = ctl::FlagType::kString,
-                 .help = "write the records or the entries alone (records, entries)",
-                 .choices = {"entries", "records"}},
-                {.name = "wal-dir",
-                 .type = ctl::FlagType::kString,
-                 .help = "the log's directory, if it is not in the data directory"}},
+      .flags = {{"only",
+                 ctl::FlagType::kString,
+                 "",
+                 "write the records or the entries alone (records, entries)",
+                 {"entries", "records"}},
+                {"wal-dir", ctl::FlagType::kString, "",
+                 "the log's directory, if it is not in the data directory"}},
       .run = RunDump};
 }
 

@@ -43,10 +43,8 @@ ctl::Outcome<void> RunHashKv(ctl::Invocation& invocation) {
 ctl::Command HashKvCommand() {
   return {.use = "hashkv <filename>",
           .brief = "Prints the KV history hash of a given file",
-          .flags = {{.name = "rev",
-                     .type = ctl::FlagType::kInt,
-                     .default_value = "0",
-                     .help = "maximum revision to hash (default: latest revision)"}},
+          .flags = {{"rev", ctl::FlagType::kInt, "0",
+                     "maximum revision to hash (default: latest revision)"}},
           .check = CheckOneFile,
           .run = RunHashKv};
 }

@@ -60,9 +60,8 @@ member would start.
                  .type = FlagType::kString,
                  .help = "path of the member's directory",
                  .required = true},
-                {.name = "wal-dir",
-                 .type = FlagType::kString,
-                 .help = "path of its log, if it is outside the data directory"}},
+                {"wal-dir", FlagType::kString, "",
+                 "path of its log, if it is outside the data directory"}},
       .run = RunVerify};
 }
 

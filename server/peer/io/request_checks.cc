@@ -1,12 +1,11 @@
 #include "server/peer/io/request_checks.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <utility>
 
 #include "api/member_id.h"
 #include "api/version.h"
+#include "api/version_number.h"
 
 namespace kvorum::server {
 namespace {
@@ -18,21 +17,9 @@ using MajorMinor = std::pair<unsigned, unsigned>;
 
 // Parses "major.minor.patch", with or without the suffixes of semantic versions.
 std::optional<MajorMinor> ParseVersion(std::string_view text) {
-  MajorMinor version;
-  unsigned patch = 0;
-  const char* position = text.data();
-  const char* const end = text.data() + text.size();
-  const std::array<unsigned*, 3> parts = {&version.first, &version.second, &patch};
-  for (unsigned* part : parts) {
-    const auto [next, error] = std::from_chars(position, end, *part);
-    if (error != std::errc{}) return std::nullopt;
-    position = next;
-    if (part == parts.back()) break;
-    if (position == end || *position != '.') return std::nullopt;
-    ++position;
-  }
-  if (position != end && *position != '-' && *position != '+') return std::nullopt;
-  return version;
+  const auto version = Version::Parse(text.substr(0, text.find_first_of("-+")));
+  if (!version.has_value()) return std::nullopt;
+  return MajorMinor(version->major, version->minor);
 }
 
 MajorMinor Ours(std::string_view version) { return ParseVersion(version).value(); }

@@ -10,15 +10,11 @@
 #include <optional>
 
 #include "base/log/logging.h"
+#include "base/net/uri.h"
 #include "base/net/url.h"
 
 namespace kvorum::server {
 namespace {
-
-std::string JoinHostPort(const std::string& host, std::uint16_t port) {
-  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
-                                             : fmt::format("[{}]:{}", host, port);
-}
 
 // The first address, one of IPv4 where there is one.
 Result<std::string> SystemAddress(const std::string& host, std::uint16_t port) {

@@ -58,7 +58,8 @@ SpanCounts CountsOf(const tracing::Tracing* spans) {
   const tracing::Exporter& exporter = spans->exporter;
   return {.exported = exporter.exported(),
           .dropped = exporter.dropped(),
-          .waiting = exporter.waiting()};
+          .waiting = exporter.waiting(),
+          .waiting_bytes = exporter.waiting_bytes()};
 }
 
 }  // namespace
@@ -155,6 +156,7 @@ void Serving::RouteMetrics(MetricsServer& metrics_server, const Watched& watched
                      .peers = &from_.transport,
                      .integrity = &watched.integrity,
                      .client_port = [&clients = from_.clients] { return clients.server().stats(); },
+                     .client_tls = from_.clients.tls().get(),
                      .database_readers = &watched.database_readers,
                      .spans = [spans = watched.spans] { return CountsOf(spans); },
                      .features = {},

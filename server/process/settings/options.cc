@@ -149,13 +149,6 @@ Reading ReadSettings(std::span<const char* const> arguments,
   return reading;
 }
 
-std::expected<ParsedCommandLine, UsageError> ParseCommandLine(
-    std::span<const char* const> arguments, std::span<const char* const> environment) {
-  Reading reading = ReadSettings(arguments, environment);
-  if (!reading.faults.empty()) return std::unexpected(std::move(reading.faults.front()));
-  return std::move(reading.parsed);
-}
-
 std::string HelpText() {
   std::string text =
       "Usage:\n\n  kvorum [flags]\n    Start a kvorum server.\n\n  kvorum --version\n    Show the "

@@ -194,9 +194,6 @@ struct Reading {
 // configuration file, where one is named.
 Reading ReadSettings(std::span<const char* const> arguments,
                      std::span<const char* const> environment);
-// The same for a start, which goes by the first fault.
-std::expected<ParsedCommandLine, UsageError> ParseCommandLine(
-    std::span<const char* const> arguments, std::span<const char* const> environment);
 
 // The text of --help, made from the table.
 std::string HelpText();

@@ -1,4 +1,4 @@
-// Reads the command line and the environment into Options. Used once, at the start.
+// Reads the command line and the environment into Options. Used once, by the main thread.
 //
 // A fault does not end the reading, so that --config-check can name them all; a start goes by the
 // first. Each value is checked in its turn, also one that a later one replaces.

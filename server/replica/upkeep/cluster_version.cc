@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +10,8 @@
 #include "api/version.h"
 #include "base/api_errors.h"
 #include "base/log/logging.h"
+#include "base/text/parse_number.h"
+#include "base/words.h"
 
 namespace kvorum::server {
 
@@ -38,18 +39,16 @@ std::optional<Version> ParseSemantic(std::string_view text) {
       return std::nullopt;
     text = text.substr(0, at);
   }
-  std::array<std::uint32_t, 3> parts{};
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::size_t end = i + 1 < parts.size() ? text.find('.') : text.size();
-    if (end == std::string_view::npos) return std::nullopt;
-    std::int64_t number = 0;
-    const auto [next, error] = std::from_chars(text.data(), text.data() + end, number);
-    if (error != std::errc{} || next != text.data() + end || number < 0) return std::nullopt;
-    parts[i] = static_cast<std::uint32_t>(
-        std::min<std::int64_t>(number, std::numeric_limits<std::uint32_t>::max() - 1));
-    text.remove_prefix(std::min(end + 1, text.size()));
+  const auto parts = Split(text, '.');
+  std::array<std::uint32_t, 3> numbers{};
+  if (parts.size() != numbers.size()) return std::nullopt;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto number = ParseNumber<std::int64_t>(parts[i]);
+    if (!number.has_value() || *number < 0) return std::nullopt;
+    numbers[i] = static_cast<std::uint32_t>(
+        std::min<std::int64_t>(*number, std::numeric_limits<std::uint32_t>::max() - 1));
   }
-  return Version{.major = parts[0], .minor = parts[1], .patch = parts[2]};
+  return Version{.major = numbers[0], .minor = numbers[1], .patch = numbers[2]};
 }
 
 }  // namespace

@@ -88,14 +88,7 @@ void AuthService::UserAdd(const rpc::CallContext& call, Received<UserPasswordReq
     return ProposeAndReply(proposer_, call.caller, call.loop(), RequestKind::kUserAdd,
                            EncodeUserAdd(user.request), std::move(reply));
   }
-  auth::Secret password(user.request.password);
-  login_.Hash(std::move(password), [this, caller = call.caller, user = std::move(user),
-                                    reply = std::move(reply)](Result<std::string> hash) mutable {
-    if (!hash.has_value()) return reply.Fail(std::move(hash).error());
-    user.request.hashed_password = *hash;
-    ProposeAndReply(proposer_, caller, nullptr, RequestKind::kUserAdd, EncodeUserAdd(user.request),
-                    std::move(reply));
-  });
+  HashAndPropose(call, std::move(user), RequestKind::kUserAdd, EncodeUserAdd, std::move(reply));
 }
 
 // Without a password the hash is the client's; an empty one disables login.
@@ -108,13 +101,19 @@ void AuthService::UserChangePassword(const rpc::CallContext& call,
         EncodeChangePassword({.name = request.name, .hashed_password = request.hashed_password}),
         std::move(reply));
   }
-  auth::Secret password(request.password);
-  login_.Hash(std::move(password), [this, caller = call.caller, user = std::move(user),
+  HashAndPropose(call, std::move(user), RequestKind::kUserChangePassword, EncodeChangePassword,
+                 std::move(reply));
+}
+
+template <class Encode>
+void AuthService::HashAndPropose(const rpc::CallContext& call, Received<UserPasswordRequest> user,
+                                 RequestKind kind, Encode encode, Reply<AuthResult> reply) {
+  auth::Secret password(user.request.password);
+  login_.Hash(std::move(password), [=, this, caller = call.caller, user = std::move(user),
                                     reply = std::move(reply)](Result<std::string> hash) mutable {
     if (!hash.has_value()) return reply.Fail(std::move(hash).error());
     user.request.hashed_password = *hash;
-    ProposeAndReply(proposer_, caller, nullptr, RequestKind::kUserChangePassword,
-                    EncodeChangePassword(user.request), std::move(reply));
+    ProposeAndReply(proposer_, caller, nullptr, kind, encode(user.request), std::move(reply));
   });
 }
 

@@ -45,6 +45,10 @@ class AuthService {
                Reply<AuthResult> reply);
   void UserChangePassword(const rpc::CallContext& call, Received<UserPasswordRequest> user,
                           Reply<AuthResult> reply);
+  // Proposes the change with the password's hash, once that is computed.
+  template <class Encode>
+  void HashAndPropose(const rpc::CallContext& call, Received<UserPasswordRequest> user,
+                      RequestKind kind, Encode encode, Reply<AuthResult> reply);
   void Authenticate(const rpc::CallContext& call, Received<AuthenticateRequest> login,
                     Reply<std::string> reply);
 

@@ -13,6 +13,7 @@
 #include "proto/lock.pb.h"
 #include "proto/rpc.pb.h"
 #include "server/locks/queue_requests.h"
+#include "tests/damage.h"
 
 namespace kvorum::server {
 namespace {
@@ -64,11 +65,10 @@ TEST(LockMessagesTest, WhatIsNoMessageIsRefused) {
   request.mutable_leader()->set_rev(300);
   request.set_value("v");
   const std::string whole = request.SerializeAsString();
-  for (std::size_t size = 1; size < whole.size(); ++size) {
-    const std::string cut = whole.substr(0, size);
+  ForEachCut(whole, [](std::string_view cut) {
     v3electionpb::ProclaimRequest parsed;
-    EXPECT_EQ(DecodeProclaim(cut).has_value(), parsed.ParseFromString(cut)) << size;
-  }
+    EXPECT_EQ(DecodeProclaim(cut).has_value(), parsed.ParseFromString(std::string(cut)));
+  });
   for (const auto& decode : {+[](std::string_view b) { return DecodeLock(b).has_value(); },
                              +[](std::string_view b) { return DecodeOnlyBytes(b).has_value(); },
                              +[](std::string_view b) { return DecodeCampaign(b).has_value(); },

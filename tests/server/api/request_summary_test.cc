@@ -7,6 +7,7 @@
 #include <string>
 
 #include "api/entries/internal_request.h"
+#include "tests/damage.h"
 
 namespace kvorum::server {
 namespace {
@@ -147,10 +148,10 @@ TEST(RequestSummaryTest, ItIsBoundedAndTakesAnyBytes) {
   std::string nested = put;
   for (int i = 0; i < 50; ++i) nested = BytesField(2, BytesField(4, nested));
   EXPECT_FALSE(SummarizeTxn(nested).only_reads);
-  for (std::size_t size = 0; size < put.size(); ++size) {
-    (void)SummarizeTxn(put.substr(0, size));
-    (void)EntrySummary(put.substr(0, size));
-  }
+  ForEachCut(put, [](std::string_view cut) {
+    (void)SummarizeTxn(cut);
+    (void)EntrySummary(cut);
+  });
   EXPECT_EQ(EntrySummary("\xff"), "size:1");
 }
 

@@ -206,6 +206,17 @@ TEST_F(ApplyTurnsTest, ASnapshotTakesItsTurnAndNothingIsAppliedWhileItIsInstalle
   EXPECT_THAT(reads_, ElementsAre("11"));
 }
 
+TEST_F(ApplyTurnsTest, AHoleAmongTheEntriesThatWaitIsABrokenInvariant) {
+  PushSnapshot(5);
+  Push(1);
+  RunApply();
+  loop_->CheckInvariants();
+  ++last_;  // an entry that never comes
+  Push(1);
+  RunApply();
+  EXPECT_DEATH(loop_->CheckInvariants(), "entries to be applied are not consecutive");
+}
+
 TEST_F(ApplyTurnsTest, WhileTheWriteBufferIsFullNoEntryIsTaken) {
   Push(1, 600'000);
   Push(1, 600'000);

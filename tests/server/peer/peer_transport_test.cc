@@ -70,6 +70,27 @@ TEST_P(PeerTransportTest, MessagesArriveInOrderOnEitherStream) {
             0);
 }
 
+TEST_P(PeerTransportTest, AStreamThatIsCountedAndNotOpenIsABrokenInvariant) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  StartBoth();
+  AwaitStreams();
+  a_.transport().CheckInvariants();
+  auto& open_streams = const_cast<PeerCounters&>(a_.transport().counters()).open_streams;
+  ++open_streams;
+  EXPECT_DEATH(a_.transport().CheckInvariants(), "other streams are open than are counted");
+  --open_streams;
+}
+
+TEST_P(PeerTransportTest, APostThatIsCountedAndDoesNotWaitIsABrokenInvariant) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  StartBoth();
+  AwaitStreams();
+  auto& waiting = const_cast<PeerMetrics&>(a_.transport().metrics())[2].waiting_posts;
+  ++waiting;
+  EXPECT_DEATH(a_.transport().CheckInvariants(), "another number of waiting posts is shown");
+  --waiting;
+}
+
 TEST_P(PeerTransportTest, BeforeAnyStreamStandsThePipelineCarriesThem) {
   // b knows of no member and so opens no stream, but accepts posts, and can answer.
   a_.Start(ViewOf({&a_, &b_}));

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -17,6 +16,7 @@
 #include "tests/manual_clock.h"
 #include "tests/mvcc/manual_executor.h"
 #include "tests/server/served_member.h"
+#include "tests/server/settings/command_line.h"
 
 namespace kvorum::server {
 namespace {
@@ -26,11 +26,9 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Options OptionsOf(std::initializer_list<const char*> arguments) {
+Options OptionsOf(Words arguments) {
   SetLogLevel(LogLevel::kError);
-  const auto parsed = ParseCommandLine(std::span(arguments.begin(), arguments.size()), {});
-  EXPECT_TRUE(parsed.has_value());
-  return parsed.has_value() ? parsed->options : Options();
+  return Parsed(arguments);
 }
 
 // ---- the flags of the parts ----

@@ -14,17 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/executor.h"
 #include "mvcc/lmdb/backend.h"
 #include "mvcc/store/store.h"
-#include "rpc/call/service.h"
-#include "server/call/method_registrar.h"
-#include "server/services/maintenance/maintenance_service.h"
 #include "tests/eventually.h"
 #include "tests/mapped_bytes.h"
-#include "tests/server/member_parts.h"
-#include "tests/server/replica/saving_stream.h"
-#include "tests/server/replica/threaded_member.h"
+#include "tests/server/replica/saving_member.h"
 #include "tests/server/request_bodies.h"
 
 namespace kvorum::server {
@@ -37,9 +31,6 @@ constexpr auto kPatience = std::chrono::seconds(60);
 class MapGrowthTest : public testing::Test {
  protected:
   MapGrowthTest() {
-    parts_.executors.digester = &digester_;
-    MethodRegistrar methods(router_, guard_.call);
-    maintenance_.Register(methods);
     PutLarge(80);  // of the half of the map
     Flush();
     EXPECT_EQ(MappedBytesOf(member_.database()), kFirstMapBytes);
@@ -47,13 +38,8 @@ class MapGrowthTest : public testing::Test {
   // A wedge is let go, so that a failed test ends.
   ~MapGrowthTest() override {
     ends_ = true;
-    for (const auto& save : saves_) {
-      save->context().Cancel({Code::kCanceled, "context canceled"});
-      save->Take(Fail(Code::kCanceled, "context canceled"));
-    }
-    member_.Stop();
-    hasher_.Stop();
-    digester_.Stop();
+    for (const auto& save : saves_) SavingMember::Cancel(*save);
+    saving_.Stop();
   }
 
   void PutLarge(int count) {
@@ -72,14 +58,14 @@ class MapGrowthTest : public testing::Test {
   }
   std::shared_ptr<SavingStream> Save() {
     saves_.push_back(std::make_shared<SavingStream>());
-    router_.Find("/etcdserverpb.Maintenance/Snapshot")->stream(saves_.back());
+    saving_.router.Find("/etcdserverpb.Maintenance/Snapshot")->stream(saves_.back());
     EXPECT_TRUE(Eventually([this] { return saves_.back()->waits(); }));
     return saves_.back();
   }
   // HashKV one after the other, until the test ends.
   void AskForHashes() {
     if (ends_) return;
-    router_.Find("/etcdserverpb.Maintenance/HashKV")
+    saving_.router.Find("/etcdserverpb.Maintenance/HashKV")
         ->unary(std::make_shared<rpc::CallContext>(), SharedBytes(),
                 rpc::UnaryReply::ToFunction([this](const Result<ByteChain>& reply) {
                   EXPECT_TRUE(reply.has_value());
@@ -109,17 +95,8 @@ class MapGrowthTest : public testing::Test {
     EXPECT_GT(save->bytes(), static_cast<std::uint64_t>(puts_) * kLargeValueBytes);
   }
 
-  ThreadedMember member_{kFirstMapBytes};
-  ThreadExecutor hasher_{"hasher"};
-  ThreadExecutor digester_{"digester"};
-  NoTransport alone_;
-  MemberParts parts_{member_.member(), alone_, hasher_, hasher_};
-  MemberGuard guard_{parts_, PosixFileSystem(), member_.database() + ".quarantined", hasher_};
-  MaintenanceService maintenance_{{.proposer = parts_.services.proposer,
-                                   .reads = parts_.services.reads,
-                                   .member = member_.member(),
-                                   .quarantine = guard_.quarantine}};
-  rpc::Router router_;
+  SavingMember saving_{kFirstMapBytes};
+  ThreadedMember& member_ = saving_.member;
   std::vector<std::shared_ptr<SavingStream>> saves_;
   int puts_ = 0;
   std::atomic<int> hashes_ = 0;

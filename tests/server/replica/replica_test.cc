@@ -510,6 +510,15 @@ TEST_F(ReplicaTest, AFloodOfPeersMessagesIsDroppedPastTheBound) {
   EXPECT_TRUE(Put(leader, "after").has_value());
 }
 
+TEST_F(ReplicaTest, AnAppliedEntryThatIsNotCommittedIsABrokenInvariant) {
+  const Replica& replica = cluster_->replica(Start(1));
+  replica.CheckInvariants();
+  auto& status = const_cast<RaftStatus&>(replica.status());
+  status.SetApplied(status.commit_index() + 1);
+  EXPECT_DEATH(replica.CheckInvariants(), "an entry is applied that is not committed");
+  status.SetApplied(status.commit_index());
+}
+
 // Clients are served while a peer sends nonsense.
 TEST_F(ReplicaTest, NonsenseOfAPeerKeepsNobodyFromBeingServed) {
   const std::size_t leader = Start(3);

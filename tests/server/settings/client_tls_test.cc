@@ -11,6 +11,7 @@
 #include "tests/disk/sim_file_system.h"
 #include "tests/rpc/certificates.h"
 #include "tests/server/replica/log_file.h"
+#include "tests/server/settings/command_line.h"
 
 namespace kvorum::server {
 namespace {

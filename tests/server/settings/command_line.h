@@ -7,12 +7,21 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "server/process/settings/options.h"
 
 namespace kvorum::server {
 
 using Words = std::initializer_list<const char*>;
+
+// As a start reads it, which goes by the first fault.
+inline std::expected<ParsedCommandLine, UsageError> ParseCommandLine(
+    std::span<const char* const> arguments, std::span<const char* const> environment = {}) {
+  Reading reading = ReadSettings(arguments, environment);
+  if (!reading.faults.empty()) return std::unexpected(std::move(reading.faults.front()));
+  return std::move(reading.parsed);
+}
 
 inline std::expected<ParsedCommandLine, UsageError> Parse(Words arguments, Words environment = {}) {
   return ParseCommandLine(std::span(arguments.begin(), arguments.size()),

@@ -17,6 +17,7 @@
 #include "server/process/settings/options.h"
 #include "server/process/settings/yaml_tree.h"
 #include "tests/damage.h"
+#include "tests/server/settings/command_line.h"
 
 namespace kvorum::server {
 namespace {

@@ -156,7 +156,7 @@ void Agent::Act() {
   if (dice < 75) return UpdateCheck();
   if (dice < 85) return ChangeTogether();
   if (dice < 92) return running_->syncer->SyncNow();
-  running_->syncer->StoreReachable();
+  running_->syncer->SyncSoon();
 }
 
 std::map<std::string, std::string> Agent::Truth() const {

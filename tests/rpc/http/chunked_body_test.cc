@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "tests/damage.h"
+
 namespace kvorum::rpc {
 namespace {
 
@@ -49,12 +51,12 @@ TEST(ChunkedBodyTest, ItsDataIsTheSameHoweverItIsCut) {
 
 TEST(ChunkedBodyTest, EachLengthCutIsNoErrorYet) {
   const std::string_view text = "2;a=b\r\nok\r\n0\r\nX: y\r\n\r\n";
-  for (std::size_t size = 0; size < text.size(); ++size) {
-    const Outcome outcome = Feed(text.substr(0, size));
-    EXPECT_EQ(outcome.error, "") << size;
-    EXPECT_FALSE(outcome.done) << size;
-    EXPECT_EQ(outcome.used, size) << "nothing is left to the caller";
-  }
+  ForEachCut(text, [](std::string_view cut) {
+    const Outcome outcome = Feed(cut);
+    EXPECT_EQ(outcome.error, "");
+    EXPECT_FALSE(outcome.done);
+    EXPECT_EQ(outcome.used, cut.size()) << "nothing is left to the caller";
+  });
 }
 
 TEST(ChunkedBodyTest, AnotherFramingIsMalformed) {

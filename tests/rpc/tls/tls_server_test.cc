@@ -5,9 +5,11 @@
 #include <openssl/ssl.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <vector>
 
+#include "tests/damage.h"
 #include "tests/rpc/certificates.h"
 #include "tests/rpc/test_server.h"
 #include "tests/rpc/tls_client.h"
@@ -426,14 +428,13 @@ TEST_F(TlsServerTest, RecordsThatAreBrokenEndTheConnection) {
   Start();
   const auto context = ClientContext({"http/1.1"});
   const std::string hello = TlsClient(port_, *context).Hello();
-  for (std::size_t at = 0; at < hello.size(); ++at) {
-    std::string broken = hello;
-    broken[at] = static_cast<char>(broken[at] ^ 0x55);
+  const auto send = [this](std::string_view broken, std::size_t /*at*/) {
     RawSocket socket(port_);
-    socket.Send(broken);
+    socket.Send(std::string(broken));
     socket.CloseWriting();
     socket.ReceiveAll();
-  }
+  };
+  ForEachFlip(hello, send, std::array{0x55});
   TlsClient client(port_, *context);
   ASSERT_TRUE(client.Handshake());
   client.socket().Send(std::string("\x17\x03\x03\x00\x20", 5) + std::string(32, 'x'));

@@ -89,7 +89,7 @@ TEST(Http1ParserTest, ABodyOfOnlyTheLastChunkMayComeInPieces) {
   EXPECT_EQ(body, "");
 }
 
-// rpc/http/http1_rules.h has the rules, and tests/rpc/http1_test.cc tests them.
+// rpc/http/http1_rules.h has the rules, and tests/rpc/http1/http1_test.cc tests them.
 TEST(Http1ParserTest, AHeadThatCanBeReadInTwoWaysIsRefused) {
   const auto code = [](std::string_view head) {
     Http1Parser parser(Http1Parser::Kind::kRequest, kMaxHeadBytes);

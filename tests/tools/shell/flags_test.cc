@@ -15,13 +15,10 @@ FlagSet SomeFlags() {
   flags.Add({.name = "prefix"});
   flags.Add({.name = "verbose", .shorthand = 'v'});
   flags.Add({.name = "insecure", .default_value = "true"});
-  flags.Add({.name = "limit", .type = FlagType::kInt, .default_value = "0"});
-  flags.Add({.name = "write-out",
-             .shorthand = 'w',
-             .type = FlagType::kString,
-             .default_value = "simple"});
-  flags.Add({.name = "endpoints", .type = FlagType::kStrings, .default_value = "a:1"});
-  flags.Add({.name = "timeout", .type = FlagType::kDuration, .default_value = "5s"});
+  flags.Add({"limit", FlagType::kInt, "0"});
+  flags.Add({"write-out", FlagType::kString, "simple", "", {}, 'w'});
+  flags.Add({"endpoints", FlagType::kStrings, "a:1"});
+  flags.Add({"timeout", FlagType::kDuration, "5s"});
   return flags;
 }
 
@@ -39,7 +36,7 @@ std::string FlagErrorOf(std::vector<std::string> line) {
 
 TEST(FlagsTest, AnUnsignedNumberHasNoSign) {
   FlagSet flags;
-  flags.Add({.name = "bump", .type = FlagType::kUint, .default_value = "0"});
+  flags.Add({"bump", FlagType::kUint, "0"});
   ASSERT_TRUE(flags.Parse(std::vector<std::string>{"--bump=18446744073709551615"}));
   EXPECT_EQ(flags.Uint("bump"), 18446744073709551615U);
   EXPECT_EQ(flags.ValueText("bump"), "18446744073709551615");
