@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/aside.h"
 #include "wal/segment_name.h"
 
 namespace kvorum::wal {
@@ -27,7 +28,9 @@ Result<void> FillWithZeros(File& file, std::uint64_t size_bytes) {
   for (std::uint64_t at = 0; at < size_bytes; at += zeros.size()) {
     const std::array<std::string_view, 1> part = {
         std::string_view(zeros).substr(0, static_cast<std::size_t>(size_bytes - at))};
-    KV_RETURN_IF_ERROR(file.WriteAt(at, part));
+    Result<void> written;
+    RunAside([&] { written = file.WriteAt(at, part); });
+    KV_RETURN_IF_ERROR(written);
     if ((at + zeros.size()) % kSyncEveryBytes == 0) KV_RETURN_IF_ERROR(file.Sync());
   }
   return {};

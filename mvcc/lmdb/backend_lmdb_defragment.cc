@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/aside.h"
 #include "base/failpoint/failpoint.h"
 #include "base/file_system.h"
 #include "mvcc/lmdb/backend_lmdb_format.h"
@@ -106,10 +107,17 @@ Result<LmdbDefragmentCopy::Piece> LmdbDefragmentCopy::CopyPiece() {
   const ChangeLog::Changes changes = changes_->Take();
   KV_TRY(LmdbSnapshot * source, new_reader_());
   const Reader reader(source);
+  Result<Piece> piece;
+  RunAside([&] { piece = WritePiece(changes, *source); });
+  return piece;
+}
+
+Result<LmdbDefragmentCopy::Piece> LmdbDefragmentCopy::WritePiece(const ChangeLog::Changes& changes,
+                                                                 LmdbSnapshot& source) {
   LmdbWrite write;
   if (const int code = write.Begin(*target_); code != 0) return Fail(TargetError(code));
-  KV_TRY(const std::uint64_t redone, Redo(changes, write, *source));
-  KV_TRY(Piece piece, CopyForward(write, *source));
+  KV_TRY(const std::uint64_t redone, Redo(changes, write, source));
+  KV_TRY(Piece piece, CopyForward(write, source));
   piece.records += redone;
   if (piece.records == 0) return piece;  // an empty commit would only leave free pages behind
   if (const int code = write.Commit(); code != 0) return Fail(TargetError(code));

@@ -63,6 +63,7 @@ class LmdbDefragmentCopy final : public DefragmentCopy {
     bool at_end = false;
   };
   Result<Piece> CopyPiece();
+  Result<Piece> WritePiece(const ChangeLog::Changes& changes, LmdbSnapshot& source);
   // Repeats changes that were committed to keys already copied. Returns their number.
   Result<std::uint64_t> Redo(const ChangeLog::Changes& changes, LmdbWrite& write,
                              LmdbSnapshot& source);

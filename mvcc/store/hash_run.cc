@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/api_errors.h"
+#include "base/aside.h"
 #include "mvcc/lmdb/backend.h"
 #include "mvcc/store/store.h"
 
@@ -31,7 +32,7 @@ Result<bool> HashRun::Step() {
   std::size_t bytes = 0;
   bool is_last = true;
   Result<void> added;
-  KV_RETURN_IF_ERROR(view_->ScanRecords(next_, end_, [&](const RevisionRecord& record) {
+  const auto add = [&](const RevisionRecord& record) {
     const bool is_full = records == options_.piece_records || bytes >= options_.piece_bytes;
     if (is_full || (records > 0 && records % kRecordsBetweenLooks == 0 && view_->MustEnd())) {
       next_ = record.revision;
@@ -42,7 +43,10 @@ Result<bool> HashRun::Step() {
     bytes += record.value.size();
     added = hasher_.Add(view_->index(), record);
     return added.has_value();
-  }));
+  };
+  Result<void> scanned;
+  RunAside([&] { scanned = view_->ScanRecords(next_, end_, add); });
+  KV_RETURN_IF_ERROR(scanned);
   KV_RETURN_IF_ERROR(added);
   if (is_last) view_.reset();
   return is_last;

@@ -36,8 +36,8 @@ class HashRun {
   };
   struct Options {
     Overtaken overtaken = Overtaken::kEnds;
-    std::size_t piece_records = 10'000;
-    std::size_t piece_bytes = std::size_t{8} << 20;
+    std::size_t piece_records = 2'000;
+    std::size_t piece_bytes = std::size_t{1} << 20;
   };
 
   // For a revision (0: the newest). kErrCompacted, kErrFutureRev.

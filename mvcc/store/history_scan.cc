@@ -2,11 +2,18 @@
 
 #include <string_view>
 
+#include "base/aside.h"
 #include "mvcc/lmdb/backend.h"
 #include "mvcc/records/bucket.h"
 #include "mvcc/store/store.h"
 
 namespace kvorum::mvcc {
+namespace {
+
+// A step also ends with the record that reaches so many.
+constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
+
+}  // namespace
 
 HistoryScan::HistoryScan(Store& store) : store_(store) { store.history_sum().BeginPass(); }
 
@@ -31,16 +38,20 @@ Result<void> HistoryScan::StepRecords(const HistorySum::Step& step, std::uint64_
     Revision next = end;
     std::uint64_t sum = 0;
     std::uint64_t seen = 0;
-    KV_RETURN_IF_ERROR(
-        content.ScanRevisions(step.unread.from, end, [&](const RevisionRecord& record) {
-          if (seen == max_records) {
-            next = record.revision;
-            return false;
-          }
-          ++seen;
-          sum += RecordHash(record);
-          return true;
-        }));
+    std::uint64_t bytes = 0;
+    const auto add = [&](const RevisionRecord& record) {
+      if (seen == max_records || bytes >= kPieceBytes) {
+        next = record.revision;
+        return false;
+      }
+      ++seen;
+      bytes += record.value.size();
+      sum += RecordHash(record);
+      return true;
+    };
+    Result<void> scanned;
+    RunAside([&] { scanned = content.ScanRevisions(step.unread.from, end, add); });
+    KV_RETURN_IF_ERROR(scanned);
     if (store_.history_sum().EndStep(step, next, sum)) records_ += seen;
     return {};
   });
@@ -50,11 +61,13 @@ Result<void> HistoryScan::StepBucket() {
   return store_.LookAtDurable([&](Snapshot& content) -> Result<void> {
     std::uint64_t seen = 0;
     bool must_end = false;
-    KV_RETURN_IF_ERROR(content.Scan(
-        static_cast<Bucket>(next_bucket_), {}, {}, [&](std::string_view, std::string_view) {
-          must_end = ++seen % kRecordsBetweenLooks == 0 && content.MustEnd();
-          return !must_end;
-        }));
+    const auto look = [&](std::string_view, std::string_view) {
+      must_end = ++seen % kRecordsBetweenLooks == 0 && content.MustEnd();
+      return !must_end;
+    };
+    Result<void> scanned;
+    RunAside([&] { scanned = content.Scan(static_cast<Bucket>(next_bucket_), {}, {}, look); });
+    KV_RETURN_IF_ERROR(scanned);
     if (must_end) return kReaderMustEnd.Fail();
     return {};
   });

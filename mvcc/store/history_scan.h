@@ -24,7 +24,8 @@ class HistoryScan {
   explicit HistoryScan(Store& store);
 
   enum class Progress { kMore, kMustWait, kDone };
-  // Reads up to max_records more, or one small bucket. kMustWait: a compaction deletes.
+  // Reads up to max_records more, of a MiB and one record, or one small bucket. kMustWait: a
+  // compaction deletes.
   Result<Progress> Step(std::uint64_t max_records);
 
   std::uint64_t records() const { return records_; }

@@ -99,7 +99,8 @@ void ReplicaCheck::Read() {
     }
   } while (worked < kWork);
   worked_ += worked;
-  ReadLater(worked * pause_factor_);
+  // Work that took longer has waited for a processor.
+  ReadLater(std::min(worked, 2 * kWork) * pause_factor_);
 }
 
 // By the work of the pass before.

@@ -3,18 +3,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <memory>
-#include <mutex>
-#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
 
-#include "base/clock.h"
+#include "server/metrics/shared_reading.h"
 #include "server/metrics/sources.h"
 
 namespace kvorum::server {
@@ -31,35 +27,6 @@ std::string ReadAll(const char* path) {
   content << file.rdbuf();
   return content.str();
 }
-
-// A value that several rows show, read once for all of a scrape's: mallinfo2 walks the heap's free
-// lists under the locks that serving threads allocate under.
-template <class Value>
-class Shared {
- public:
-  explicit Shared(Value (*read)()) : state_(std::make_shared<State>(read)) {}
-  Value operator()() const {
-    const std::lock_guard lock(state_->mutex);
-    const TimePoint now = SystemClock().Now();
-    if (!state_->value.has_value() || now - state_->read_at > kScrape) {
-      state_->value = state_->read();
-      state_->read_at = now;
-    }
-    return *state_->value;
-  }
-
- private:
-  // Longer than a scrape takes, shorter than the time between two.
-  static constexpr Duration kScrape = std::chrono::milliseconds(100);
-  struct State {
-    explicit State(Value (*function)()) : read(function) {}
-    Value (*read)();
-    std::mutex mutex;  // guards what follows; held for the reading
-    std::optional<Value> value;
-    TimePoint read_at;
-  };
-  std::shared_ptr<State> state_;
-};
 
 // The fields of /proc/self/stat from the third on (state is 0).
 std::vector<double> StatFields() {
@@ -123,9 +90,9 @@ Traffic NetworkTraffic() {
   return traffic;
 }
 
-void AddKernelRows(MetricsRegistry& registry, const Shared<std::vector<double>>& stat) {
-  const Shared<std::size_t> open_files(OpenFiles);
-  const Shared<Traffic> traffic(NetworkTraffic);
+void AddKernelRows(MetricsRegistry& registry, const SharedReading<std::vector<double>>& stat) {
+  const SharedReading<std::size_t> open_files(OpenFiles);
+  const SharedReading<Traffic> traffic(NetworkTraffic);
   registry.Counter("process_cpu_seconds_total", "Processor time, user and system.", [stat] {
     const std::vector<double> fields = stat();
     return PerTick(fields[kUtime] + fields[kStime]);
@@ -152,8 +119,8 @@ void AddKernelRows(MetricsRegistry& registry, const Shared<std::vector<double>>&
                    [traffic] { return traffic().sent; });
 }
 
-void AddHeapRows(MetricsRegistry& registry, const Shared<std::vector<double>>& stat) {
-  const Shared<struct mallinfo2> heap(mallinfo2);
+void AddHeapRows(MetricsRegistry& registry, const SharedReading<std::vector<double>>& stat) {
+  const SharedReading<struct mallinfo2> heap(mallinfo2);
   const auto in_use = [heap] {
     const struct mallinfo2 read = heap();
     return read.uordblks + read.hblkhd;
@@ -206,7 +173,7 @@ void AddAbsentGoRows(MetricsRegistry& registry) {
 }  // namespace
 
 void AddProcessMetrics(MetricsRegistry& registry) {
-  const Shared<std::vector<double>> stat(StatFields);
+  const SharedReading<std::vector<double>> stat(StatFields);
   AddKernelRows(registry, stat);
   AddHeapRows(registry, stat);
   AddAbsentGoRows(registry);

@@ -166,6 +166,7 @@ void AddAllMetrics(MetricsRegistry& registry, const MetricSources& of) {
   AddNetworkMetrics(registry, of);
   AddCallMetrics(registry, of);
   AddProcessMetrics(registry);
+  AddThreadMetrics(registry);
   AddOwnMetrics(registry, of);
   AddQueueMetrics(registry, of);
 }

@@ -9,8 +9,8 @@
 
 #include "api/member_id.h"
 #include "api/version.h"
+#include "base/aside.h"
 #include "base/check.h"
-#include "base/executor.h"
 #include "base/inbox.h"
 #include "base/log/logging.h"
 #include "server/peer/io/incarnation.h"
@@ -92,7 +92,7 @@ struct PeerTransport::Impl {
   PeerLoop loop{"peer"};
   PeerLoop handshakes{"peer-tls"};  // runs if there is TLS
   PeerDialer dialer;
-  ThreadExecutor disk{"peer-snap"};
+  BackgroundExecutor disk{"peer-snap"};
   PeerLinks links;
   Hooks hooks;
   PeerServer server;

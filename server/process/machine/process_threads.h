@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "auth/password_workers.h"
+#include "base/aside.h"
 #include "base/executor.h"
 #include "base/failpoint/failpoint.h"
 
@@ -35,16 +36,16 @@ struct ProcessThreads {
   std::unique_ptr<OwnThread> raft = MakeSharedThread<CombiningExecutor>("raft");
   std::unique_ptr<OwnThread> apply = MakeSharedThread<ThreadExecutor>("apply");
   ThreadExecutor wal{"wal"};
-  ThreadExecutor wal_spares{"wal-spares"};
+  BackgroundExecutor wal_spares{"wal-spares"};
   ThreadExecutor backend{"backend"};
-  ThreadExecutor copier{"copier"};
+  BackgroundExecutor copier{"copier"};
   ThreadExecutor readers{"readers"};
   std::vector<std::unique_ptr<ThreadExecutor>> pages;  // one for two I/O loops
-  ThreadExecutor hasher{"hasher"};
-  ThreadExecutor digester{"digester"};
+  BackgroundExecutor hasher{"hasher"};
+  BackgroundExecutor digester{"digester"};
   ThreadExecutor watch{"watch"};
-  ThreadExecutor members{"members"};      // asks peers, and waits for them
-  ThreadExecutor integrity{"integrity"};  // hashes, and asks peers for theirs
+  ThreadExecutor members{"members"};          // asks peers, and waits for them
+  BackgroundExecutor integrity{"integrity"};  // hashes, and asks peers for theirs
   ThreadExecutor control{"control"};
   ThreadExecutor metrics{"metrics"};
   auth::PasswordWorkers passwords{auth::PasswordWorkers::Options{}};

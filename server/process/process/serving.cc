@@ -1,12 +1,10 @@
 #include "server/process/process/serving.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <fstream>
 #include <utility>
 
+#include "base/aside.h"
 #include "base/log/logging.h"
 #include "rpc/call/service.h"
 #include "server/call/access.h"
@@ -30,8 +28,6 @@
 namespace kvorum::server {
 namespace {
 
-constexpr int kHasherNice = 10;
-
 // The arguments of this process, the program first, as its debugging pages show them.
 std::vector<std::string> CommandLine() {
   std::ifstream file("/proc/self/cmdline");
@@ -47,9 +43,6 @@ ServiceExecutors ExecutorsOf(ProcessThreads& threads, std::size_t loops) {
                              .digester = &threads.digester};
   threads.StartPages(loops);
   for (const auto& executor : threads.pages) executors.pages.push_back(executor.get());
-  // They read everything: requests come first where processors are short.
-  for (ThreadExecutor* executor : {&threads.hasher, &threads.digester})
-    executor->Post([] { setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kHasherNice); });
   return executors;
 }
 
@@ -142,6 +135,7 @@ void Serving::Route(tracing::Tracing* spans, MetricsServer& metrics_server,
                     http_access_.Guard(rpc::HttpMux::ToHandler(std::move(routes))),
                     spans == nullptr ? nullptr : &spans->tracer);
   RouteMetrics(metrics_server, watched);
+  KV_DEBUG("background threads give way", {"by", Name(WayOfIdleThreads())});
 }
 
 void Serving::RouteMetrics(MetricsServer& metrics_server, const Watched& watched) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "base/aside.h"
+
 namespace kvorum::server {
 
 BoundedSource::Limits BoundedSource::Limits::HeldTo(std::uint64_t most_bytes_per_second) const {
@@ -46,12 +48,16 @@ Result<void> BoundedSource::CheckLimits() {
 
 Result<bool> BoundedSource::Prepare() {
   KV_RETURN_IF_ERROR(CheckLimits());
-  return source_->Prepare();
+  Result<bool> is_prepared;
+  RunAside([&] { is_prepared = source_->Prepare(); });
+  return is_prepared;
 }
 
 Result<SharedBytes> BoundedSource::Next() {
   KV_RETURN_IF_ERROR(CheckLimits());
-  return source_->Next();
+  Result<SharedBytes> chunk;
+  RunAside([&] { chunk = source_->Next(); });
+  return chunk;
 }
 
 Result<void> BoundedSource::Look() {
