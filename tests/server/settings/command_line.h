@@ -15,7 +15,7 @@ namespace kvorum::server {
 
 using Words = std::initializer_list<const char*>;
 
-// As a start reads it, which goes by the first fault.
+// Reads the settings as a start does, which goes by the first fault.
 inline std::expected<ParsedCommandLine, UsageError> ParseCommandLine(
     std::span<const char* const> arguments, std::span<const char* const> environment = {}) {
   Reading reading = ReadSettings(arguments, environment);
