@@ -22,6 +22,10 @@ using boost::system::error_code;
 // Clients send a few dozen.
 constexpr std::size_t kMaxFields = 1024;
 
+// Go's client takes no more before an answer.
+constexpr int kMaxInterimAnswers = 5;
+constexpr unsigned kSwitchingProtocols = 101;
+
 Error ToError(const error_code& error) {
   const bool too_large = error == http::error::header_limit;
   return {.code = too_large ? Code::kResourceExhausted : Code::kInvalidArgument,
@@ -141,8 +145,24 @@ Result<std::size_t> Http1Parser::PutHead(std::string_view bytes) {
   if (error) return std::unexpected(ToError(error));
   refusal_ = impl_->Judge();
   if (refusal_) return std::unexpected(ToError(*refusal_));
-  BeginBody();
-  return used;
+  if (!is_interim()) {
+    BeginBody();
+    return used;
+  }
+  KV_RETURN_IF_ERROR(SkipInterim());
+  if (used == bytes.size()) return used;
+  KV_TRY(const std::size_t more, PutHead(bytes.substr(used)));
+  return used + more;
+}
+
+Result<void> Http1Parser::SkipInterim() {
+  if (head_.status == kSwitchingProtocols)
+    return Fail(Code::kUnimplemented, "HTTP: 101 without a request for another protocol");
+  if (++interim_answers_ > kMaxInterimAnswers)
+    return Fail(Code::kResourceExhausted, "HTTP: too many 1xx answers before the final one");
+  head_ = {};
+  impl_ = std::make_unique<Parser<false>>(head_, max_head_bytes_);
+  return {};
 }
 
 void Http1Parser::BeginBody() {

@@ -6,6 +6,10 @@
 // the connection must be closed. The head is bounded, and what stands around the data of a chunked
 // body (chunked_body.h); its trailers are dropped. The data has no bound here: the caller checks
 // its length.
+//
+// Interim answers (1xx, RFC 9110, section 15.2) are skipped: the head is that of the final answer.
+// They are few, and count in the bound of the head. No request of ours asks for another protocol,
+// so 101 is an error.
 #pragma once
 
 #include <cstddef>
@@ -73,6 +77,9 @@ class Http1Parser {
   enum class Stage : std::uint8_t { kHead, kLength, kChunks, kUntilEnd, kDone };
 
   Result<std::size_t> PutHead(std::string_view bytes);
+  // The head that is complete is not the answer's.
+  bool is_interim() const { return head_.status >= 100 && head_.status < 200; }
+  Result<void> SkipInterim();
   void BeginBody();
   Result<std::size_t> PutBody(std::string_view bytes, std::string& body);
 
@@ -81,6 +88,7 @@ class Http1Parser {
   std::optional<Http1Head::Refusal> refusal_;
   std::unique_ptr<Impl> impl_;
   std::size_t head_bytes_ = 0;  // consumed
+  int interim_answers_ = 0;
   Stage stage_ = Stage::kHead;
   std::uint64_t left_bytes_ = 0;         // of a body with a length
   std::unique_ptr<ChunkedBody> chunks_;  // of one in chunks

@@ -58,6 +58,7 @@ Call* Http2Session::NewCall(std::int32_t stream_id) {
 
 // The order of the refusals is grpc-go's.
 void Http2Session::BeginCall(Call& call, bool remote_ended) {
+  floods_.OnCall();
   const RequestHead& head = head_;
   call.set_metadata(metadata_.Pack());
   call.entry_ = head.entry;
@@ -103,6 +104,7 @@ void Http2Session::OnData(Call& call, std::string_view bytes) {
   // The connection's window is given back at once, so that one stalled stream stalls no other.
   nghttp2_session_consume_connection(session_, bytes.size());
   if (!call.request_.Receive(bytes.size())) return RefuseStream(call, NGHTTP2_PROTOCOL_ERROR);
+  if (!call.decided()) floods_.OnData(bytes.size());
   if (call.decided() || call.entry_ == nullptr) {
     if (!call.decided() && call.http_ != nullptr) return OnHttpData(call, bytes);
     nghttp2_session_consume_stream(session_, call.stream_id_, bytes.size());
@@ -325,12 +327,14 @@ void Http2Session::SendMessage(Call& call, ByteChain message) {
 }
 
 void Http2Session::Send(Call& call, SharedBytes first, ByteChain rest) {
+  floods_.OnMessagesSent(1);
   BeginResponse(call);
   call.answer_body_.Begin(std::move(first), std::move(rest), call.to_come_bytes());
   SubmitUnsent(call);
 }
 
 void Http2Session::SendFrames(Call& call, ByteChain frames, std::size_t messages) {
+  floods_.OnMessagesSent(messages);
   BeginResponse(call);
   if (call.entry_ != nullptr) per_loop_.router.CountMessages(call.entry_->info, 0, messages);
   call.answer_body_.BeginFramed(std::move(frames), messages);
@@ -409,6 +413,7 @@ void Http2Session::Reset(Call& call, std::uint32_t error_code) {
 }
 
 void Http2Session::AppendMessage(Call& call, std::size_t size_bytes) {
+  floods_.OnBytesSent(size_bytes);
   held_.SubtractUnsent(size_bytes);
   call.answer_body_.MoveTo(*batch_, size_bytes);
   if (call.to_come_bytes() > 0) return AskForPiece(call);

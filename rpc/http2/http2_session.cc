@@ -19,6 +19,8 @@ constexpr Duration kDrainRoundTrip = std::chrono::seconds(1);
 constexpr std::size_t kMaxQueuedFrames = 1024;
 // A call that was open for so long was not made only to be reset at once.
 constexpr Duration kLastingCall = std::chrono::seconds(1);
+// SETTINGS change the windows of so many calls in the time that another frame takes.
+constexpr std::size_t kCallsPerFrame = 16;
 constexpr std::array<std::uint8_t, 8> kDrainPing{'k', 'v', 'o', 'r', 'u', 'm', 'G', 'A'};
 
 struct StreamIsOpen {
@@ -75,7 +77,7 @@ void Http2Session::StartSession() {
 void Http2Session::OnInput(std::string_view bytes) {
   keepalive_.OnInput(per_loop_.loop.now());
   if (ending()) return;
-  late_frames_.Begin(bytes, per_loop_.loop.now());
+  floods_.OnFrames(late_frames_.Begin(bytes, per_loop_.loop.now()));
   const auto used = nghttp2_session_mem_recv(
       session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   if (late_frames_.missed()) {
@@ -83,7 +85,7 @@ void Http2Session::OnInput(std::string_view bytes) {
       nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_STREAM_CLOSED);
     });
   }
-  if (used == NGHTTP2_ERR_FLOODED) {
+  if (used == NGHTTP2_ERR_FLOODED || !floods_.AllowFrames(per_loop_.loop.now())) {
     HangUp(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_frames");
   } else if (used < 0) {
     EndBy(Ending::kEnded);  // not HTTP/2, or out of memory: there is nothing useful to send
@@ -177,6 +179,7 @@ void Http2Session::OnHeadersFrame(std::int32_t stream_id) {
 }
 
 void Http2Session::BeforeSettings() {
+  floods_.OnFrames(calls_.size() / kCallsPerFrame);
   window_change_.Begin(
       nghttp2_session_get_remote_settings(session_, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE));
   calls_.ForEach([this](const Call& call) {

@@ -23,12 +23,17 @@ class LateFrames {
   // The time for a peer to learn of a reset.
   static constexpr Duration kExcused = std::chrono::seconds(10);
 
-  // Counts the DATA frames in the received bytes.
-  void Begin(std::string_view bytes, TimePoint now) {
+  // Counts the DATA frames in the received bytes. Returns the number of frames of all kinds.
+  std::size_t Begin(std::string_view bytes, TimePoint now) {
     now_ = now;
     before_ = heads_;
     missing_ = 0;
-    heads_.Scan(bytes, [this](std::uint8_t type, std::int32_t) { missing_ += type == kData; });
+    std::size_t frames = 0;
+    heads_.Scan(bytes, [this, &frames](std::uint8_t type, std::int32_t) {
+      missing_ += type == kData;
+      ++frames;
+    });
+    return frames;
   }
   void OnData() { --missing_; }
   // True if nghttp2 has dropped a DATA frame of the bytes.

@@ -14,6 +14,11 @@ namespace {
 // grpc-go.
 constexpr Duration kIdlePingInterval = std::chrono::hours(2);
 constexpr int kMaxPingStrikes = 2;
+// A gRPC message without content.
+constexpr std::size_t kLeastMessageBytes = 5;
+// What was sent may have been on its way for long, and lie in the client's socket, before the
+// client gives windows back for it.
+constexpr double kMostBurstsOfProgress = 10;
 
 }  // namespace
 
@@ -22,7 +27,9 @@ FloodLimits::FloodLimits(const Options& options, TimePoint now)
       // Long ago, so that the first ping is in time.
       last_ping_{std::numeric_limits<std::int64_t>::min() / 2},
       reset_tokens_(options.reset_burst),
-      reset_refill_(now) {}
+      reset_refill_(now),
+      frame_tokens_(options.frame_burst),
+      frame_refill_(now) {}
 
 bool FloodLimits::AllowPing(TimePoint now, bool idle) {
   const TimePoint previous = std::exchange(last_ping_, now);
@@ -44,6 +51,30 @@ bool FloodLimits::AllowReset(TimePoint now) {
                                    reset_tokens_ + elapsed_s * options_.resets_per_second);
   reset_tokens_ -= 1;
   return reset_tokens_ >= 0;
+}
+
+void FloodLimits::OnMessagesSent(std::size_t messages) {
+  frame_tokens_ += static_cast<double>(messages) * options_.frames_per_message;
+}
+
+void FloodLimits::OnBytesSent(std::size_t bytes) {
+  frame_tokens_ += static_cast<double>(bytes) / 1024 * options_.frames_per_kib;
+}
+
+void FloodLimits::OnData(std::size_t bytes) {
+  if (bytes >= kLeastMessageBytes) frame_tokens_ += 1;
+  OnBytesSent(bytes);
+}
+
+bool FloodLimits::AllowFrames(TimePoint now) {
+  const double elapsed_s = std::chrono::duration<double>(now - frame_refill_).count();
+  frame_refill_ = now;
+  const double with_time =
+      std::min(options_.frame_burst, frame_tokens_ + elapsed_s * options_.frames_per_second);
+  const double with_progress =
+      std::min(kMostBurstsOfProgress * options_.frame_burst, frame_tokens_);
+  frame_tokens_ = std::max(with_time, with_progress);
+  return frame_tokens_ >= 0;
 }
 
 }  // namespace kvorum::rpc

@@ -34,6 +34,8 @@ using boost::system::error_code;
 constexpr std::size_t kMaxHeaderBytes = std::size_t{64} << 10U;
 constexpr std::size_t kReadBytes = std::size_t{4} << 10U;
 constexpr unsigned kTooManyRequests = 429;
+// As in Go's client.
+constexpr int kMaxInterimAnswers = 5;
 
 // HOST:PORT, HOST or [HOST]:PORT.
 Address ParseAddress(const std::string& text, const std::string& default_port) {
@@ -117,9 +119,7 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange<Stream>> {
  public:
   HttpExchange(std::shared_ptr<Connection> connection, std::shared_ptr<Stream> stream)
       : connection_(std::move(connection)), stream_(std::move(stream)) {
-    // Boost 1.74 takes no limit as one of zero.
-    parser_.body_limit(std::numeric_limits<std::uint64_t>::max());
-    parser_.header_limit(kMaxHeaderBytes);
+    BeginAnswer();
   }
 
   void Begin(const std::string& host, const std::string& path) {
@@ -133,6 +133,12 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange<Stream>> {
   }
 
  private:
+  void BeginAnswer() {
+    parser_.emplace();
+    // Boost 1.74 takes no limit as one of zero.
+    parser_->body_limit(std::numeric_limits<std::uint64_t>::max());
+    parser_->header_limit(kMaxHeaderBytes);
+  }
   void Read() {
     const std::size_t room = std::min(kReadBytes, buffer_.max_size() - buffer_.size());
     if (room == 0) return Fail(http::error::buffer_overflow);
@@ -145,11 +151,11 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange<Stream>> {
   }
   void End(const error_code& error) {
     // Some servers leave out TLS' end.
-    if (error == ssl::error::stream_truncated && parser_.is_header_done()) return Succeed();
+    if (error == ssl::error::stream_truncated && parser_->is_header_done()) return Succeed();
     if (error != asio::error::eof) return Fail(error);
-    if (!parser_.got_some()) return Fail(http::error::end_of_stream);
+    if (!parser_->got_some()) return Fail(http::error::end_of_stream);
     error_code incomplete;
-    parser_.put_eof(incomplete);
+    parser_->put_eof(incomplete);
     if (incomplete) return Fail(incomplete);
     Succeed();
   }
@@ -157,19 +163,30 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange<Stream>> {
   // allocation. Beast's parser is fed here, since its own reading takes g++ ten seconds a stream.
   void Parse() {
     while (buffer_.size() != 0) {
-      parser_.get().body() = {.data = chunk_.data(), .size = chunk_.size(), .more = true};
+      parser_->get().body() = {.data = chunk_.data(), .size = chunk_.size(), .more = true};
       error_code error;
-      buffer_.consume(parser_.put(buffer_.data(), error));
-      text_.append(chunk_.data(), chunk_.size() - parser_.get().body().size);
+      buffer_.consume(parser_->put(buffer_.data(), error));
+      text_.append(chunk_.data(), chunk_.size() - parser_->get().body().size);
       if (error == http::error::need_more) return Read();
       if (error && error != http::error::need_buffer) return Fail(error);
-      if (parser_.is_done() || text_.size() >= kMaxOutputBytes) return Succeed();
+      if (parser_->is_done() && IsInterim()) {
+        if (++interim_answers_ > kMaxInterimAnswers)
+          return connection_->End({.output = "too many 1xx answers before the final one"});
+        BeginAnswer();
+        continue;
+      }
+      if (parser_->is_done() || text_.size() >= kMaxOutputBytes) return Succeed();
     }
     Read();
   }
+  // The final answer follows. Nobody asked for what 101 means.
+  bool IsInterim() const {
+    const unsigned status = parser_->get().result_int();
+    return status >= 100 && status < 200 && status != 101;
+  }
   void Fail(const error_code& error) { connection_->End({.output = error.message()}); }
   void Succeed() {
-    const unsigned status = parser_.get().result_int();
+    const unsigned status = parser_->get().result_int();
     connection_->End({.health = HealthOfStatus(status),
                       .output = CleanOutput("HTTP " + std::to_string(status) + "\n" + text_)});
   }
@@ -178,7 +195,8 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange<Stream>> {
   const std::shared_ptr<Stream> stream_;
   std::string request_;
   boost::beast::flat_buffer buffer_{kMaxHeaderBytes};
-  http::response_parser<http::buffer_body> parser_;
+  std::optional<http::response_parser<http::buffer_body>> parser_;  // of the answer that comes
+  int interim_answers_ = 0;
   std::array<char, kMaxOutputBytes> chunk_{};
   std::string text_;
 };

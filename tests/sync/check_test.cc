@@ -403,6 +403,19 @@ TEST(SyncProber, AnHttpStatusDecides) {
   }
 }
 
+TEST(SyncProber, AnInterimAnswerDecidesNothing) {
+  const std::string interim = "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n";
+  const OneAnswer server(interim + interim + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nup");
+  EXPECT_EQ(ProbeOnce(HttpCheck(server.address())),
+            (ProbeResult{.health = Health::kPassing, .output = "HTTP 200\nup"}));
+  std::string endless;
+  for (int i = 0; i < 100; ++i) endless += interim;
+  const OneAnswer endless_server(endless);
+  EXPECT_EQ(ProbeOnce(HttpCheck(endless_server.address())),
+            (ProbeResult{.health = Health::kCritical,
+                         .output = "too many 1xx answers before the final one"}));
+}
+
 TEST(SyncProber, ABodyIsReadAsFarAsItIsKept) {
   // It tells of a gigabyte, and sends no more than this.
   const OneAnswer server("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n" +

@@ -14,7 +14,7 @@
 #include "tools/text/json.h"
 #include "tools/utl/utl_commands.h"
 #include "tools/utl/utl_database.h"
-#include "wal/wal.h"
+#include "tools/utl/utl_read_log.h"
 
 namespace kvorum::utl {
 namespace {
@@ -86,18 +86,6 @@ std::string_view EntryTypeName(raft::EntryType type) {
       return "conf_change_v2";
   }
   return "unknown";
-}
-
-// From the oldest marker that the log can be read from. Its member may run, and purge it.
-Result<wal::Contents> ReadLog(FileSystem& files, const std::string& wal_dir) {
-  constexpr int kMostTries = 3;
-  for (int tries = 1;; ++tries) {
-    KV_TRY(const auto markers, wal::ListMarkers(files, wal_dir));
-    const wal::SnapshotMarker from = markers.empty() ? wal::SnapshotMarker{} : markers.front();
-    auto log = wal::Read(files, wal_dir, from);
-    const bool may_be_purged = !log.has_value() && log.error().code == Code::kNotFound;
-    if (!may_be_purged || tries == kMostTries) return log;
-  }
 }
 
 Outcome<void> DumpLog(ctl::Invocation& invocation, const std::string& wal_dir) {

@@ -25,6 +25,20 @@ Result<MembershipView> CommittedView(const ForcedFrom& from) {
 
 }  // namespace
 
+Result<raft::Index> ForcedCommit(std::span<const raft::Entry> entries, raft::Index known_committed,
+                                 raft::MemberId self) {
+  raft::Index last = known_committed;
+  for (const raft::Entry& entry : entries) {
+    if (entry.index <= known_committed) continue;
+    if (entry.type == raft::EntryType::kConfChange) {
+      KV_TRY(const raft::ConfChange change, raft::DecodeConfChange(entry.data));
+      if (change.type == raft::ConfChangeType::kRemoveNode && change.node_id == self) break;
+    }
+    last = entry.index;
+  }
+  return last;
+}
+
 Result<std::vector<raft::Entry>> MakeForcedChanges(const ForcedFrom& from) {
   KV_TRY(const MembershipView view, CommittedView(from));
   if (view.removed.contains(from.self)) {

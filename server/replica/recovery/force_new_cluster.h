@@ -1,7 +1,6 @@
 // --force-new-cluster: the configuration changes that turn the log of a member of several into a
-// cluster of one. A pure function; its result is appended to the log and counts as committed, since
-// no other member has a vote from then on. Entries are committed if this member's hard state or
-// backend says so; that may be out of date by up to a commit interval of the backend.
+// cluster of one. Pure functions; the result is appended to the log and counts as committed, since
+// no other member has a vote from then on.
 #pragma once
 
 #include <span>
@@ -13,6 +12,12 @@
 #include "proto/raft_types.h"
 
 namespace kvorum::server {
+
+// All entries of the log count as committed, too: the hard state and the backend may not say so yet
+// of what was acknowledged to clients last. The exception is a removal of this member that is not
+// known to be committed, and what follows it. Returns the index of the last entry that counts.
+Result<raft::Index> ForcedCommit(std::span<const raft::Entry> entries, raft::Index known_committed,
+                                 raft::MemberId self);
 
 struct ForcedFrom {
   MembershipView applied_view;  // the members at `applied`

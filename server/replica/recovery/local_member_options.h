@@ -37,8 +37,8 @@ struct LocalMemberOptions {
   // The time that a member of a new cluster waits for others that may know it already.
   Duration bootstrap_timeout = std::chrono::seconds(2);
 
-  // Turns the member's data into a cluster of this member alone: uncommitted entries are dropped,
-  // and entries are added that remove all others (server/replica/recovery/force_new_cluster.h).
+  // Turns the member's data into a cluster of this member alone: its log counts as committed, and
+  // entries are added that remove all others (server/replica/recovery/force_new_cluster.h).
   bool force_new_cluster = false;
   // Checked against initial_cluster, unless empty.
   std::vector<std::string> advertise_peer_urls;

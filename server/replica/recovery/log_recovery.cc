@@ -176,7 +176,8 @@ Result<raft::Index> ForceNewCluster(RecoveredLog& log, const MembershipView& app
                                     const std::vector<std::string>& own_peer_urls) {
   raft::Restart& restart = log.restart;
   const raft::Index applied = std::max(restart.applied, consistent_index);
-  const raft::Index committed = std::max(restart.hard_state.commit, applied);
+  const raft::Index known = std::max(restart.hard_state.commit, applied);
+  KV_TRY(const raft::Index committed, ForcedCommit(restart.entries, known, log.metadata.node_id));
   const std::size_t found = restart.entries.size();
   std::erase_if(restart.entries, [&](const raft::Entry& entry) { return entry.index > committed; });
   KV_TRY(std::vector<raft::Entry> changes, MakeForcedChanges({.applied_view = applied_view,
@@ -188,13 +189,14 @@ Result<raft::Index> ForceNewCluster(RecoveredLog& log, const MembershipView& app
                                                               .own_peer_urls = own_peer_urls}));
   KV_WARN("forcing a new cluster of this member alone",
           {"local-member-id", IdText(log.metadata.node_id)},
-          {"cluster-id", IdText(log.metadata.cluster_id)}, {"commit-index", committed},
-          {"dropped-entries", found - restart.entries.size()}, {"changes", changes.size()});
-  if (changes.empty()) return raft::Index{};
-  restart.hard_state.commit = changes.back().index;
+          {"cluster-id", IdText(log.metadata.cluster_id)}, {"commit-index", known},
+          {"last-index", committed}, {"dropped-entries", found - restart.entries.size()},
+          {"changes", changes.size()});
+  if (changes.empty() && committed == known) return raft::Index{};
+  const raft::Index last = changes.empty() ? committed : changes.back().index;
+  restart.hard_state.commit = last;
   KV_RETURN_IF_ERROR(log.writer->Append(changes, &restart.hard_state));
   KV_RETURN_IF_ERROR(log.writer->Sync());
-  const raft::Index last = changes.back().index;
   std::ranges::move(changes, std::back_inserter(restart.entries));
   return last;
 }

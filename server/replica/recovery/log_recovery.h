@@ -39,8 +39,8 @@ Result<void> CheckFitsBackend(const RecoveredLog& log, raft::Index consistent_in
 // has, and a configuration change that was refused when it was applied stays refused.
 Result<void> StartAtBackend(raft::Restart& restart, const mvcc::Store::Recovered& backend);
 
-// Drops uncommitted entries, and adds entries that make a cluster of this member alone. Returns the
-// index of the last one; 0 if it is already alone.
+// Takes the log for committed, and adds entries that make a cluster of this member alone. Returns
+// the index of the last one; 0 if it is already alone and all was known to be committed.
 Result<raft::Index> ForceNewCluster(RecoveredLog& log, const MembershipView& applied_view,
                                     raft::Index consistent_index,
                                     const std::vector<std::string>& own_peer_urls);

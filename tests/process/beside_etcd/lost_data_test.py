@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import time
 import unittest
@@ -22,6 +23,7 @@ import cluster  # noqa: E402
 import server  # noqa: E402
 
 ETCD = os.path.join(os.environ["KVORUM_PEER_DIR"], "etcd")
+UTL = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorumutl")
 
 
 def processor_ticks(member):
@@ -226,6 +228,110 @@ class LostDataTest(unittest.TestCase):
         for member in self.members.members:
             for start in range(1, member.starts + 1):
                 self.assertNotIn(b"lacks data", member.log_of(start))
+
+
+class TwoVotersTest(unittest.TestCase):
+    """Neither of two voters can prove that the other has everything, so nobody leads, and an operator says which one is
+    believed (docs/operations/cluster.md, "Two voters")."""
+
+    def start(self, size):
+        self.members = cluster.Cluster(size)
+        self.addCleanup(lambda: self.members.close())
+        self.members.start()
+
+    def copy(self, member):
+        member.kill()
+        older = member.data_dir + ".older"
+        shutil.copytree(member.data_dir, older)
+        member.start()
+        return older
+
+    def bring_back(self, member, older):
+        member.kill()
+        shutil.rmtree(member.data_dir)
+        os.rename(older, member.data_dir)
+        member.launch()
+
+    def check_nobody_leads(self, *members):
+        """For some election time-outs."""
+        time.sleep(5)
+        for member in members:
+            self.assertTrue(member.alive, member.tail())
+            self.assertNotIn(b'"event":"became leader"', member.log())
+            self.assertNotIn(server.READY, member.log())
+
+    def last_entry(self, member):
+        """As the page says: of a stopped member."""
+        shown = subprocess.run([UTL, "dump", "--only", "entries", member.data_dir], check=True, capture_output=True,
+                               text=True).stdout.splitlines()
+        entry = json.loads(shown[-1])
+        return entry["term"], entry["index"]
+
+    def believe(self, right, wrong):
+        """What the page says, typed."""
+        for member in (right, wrong):
+            if member.alive:
+                member.stop()
+        self.assertGreater(self.last_entry(right), self.last_entry(wrong))
+        right.start("--force-new-cluster")
+        put(right, "alone")
+        shutil.move(wrong.data_dir, wrong.data_dir + ".set-aside")
+        self.members.change("MemberAdd", rpc_pb2.MemberAddRequest(peerURLs=[wrong.peer_url]), without=wrong)
+        wrong.start()
+
+    def check_whole(self, keys):
+        for member in self.members.members:
+            cluster.wait_until(lambda m=member: all(has(m, key) for key in keys), f"{member.name} to have every key")
+        put(self.members.leader(), "together")
+        self.members.check_equal()
+
+    def test_one_that_was_replaced_has_no_vote_and_the_other_is_believed(self):
+        self.start(2)
+        right, wrong = self.members.members
+        older = self.copy(wrong)
+        self.members.leader()
+        keys = [f"key{number}" for number in range(20)]
+        for key in keys:
+            put(self.members.leader(), key)
+        right.kill()
+        self.bring_back(wrong, older)
+        right.launch()
+        self.check_nobody_leads(right, wrong)
+        self.assertIn(b"this member lacks data that it had acknowledged", wrong.log())
+        self.assertNotIn(b"this member lacks data that it had acknowledged", right.log())
+        self.believe(right, wrong)
+        self.check_whole([*keys, "alone"])
+
+    def test_two_that_accuse_each_other(self):
+        self.start(3)
+        right, wrong, third = self.members.members
+        old_right = self.copy(right)
+        put(self.members.leader(), "old")
+        self.members.wait_equal()
+        # It remembers the start of the first one behind that copy.
+        old_wrong = self.copy(wrong)
+        keys = [f"key{number}" for number in range(20)]
+        for key in keys:
+            put(self.members.leader(), key)
+        # The first one is replaced, and made whole by the others.
+        self.bring_back(right, old_right)
+        cluster.wait_until(lambda: is_filled(right, keys[-1]), "it to be filled again")
+        cluster.wait_until(lambda: metric(right, "kvorum_data_lost") == 0, "the mark to fall")
+        third_id = third.wait_status().header.member_id
+        self.members.change("MemberRemove", rpc_pb2.MemberRemoveRequest(ID=third_id))
+        third.kill()
+        self.members.forget(third)
+        put(self.members.leader(), "of two")
+        # The second one remembers the first as it was before.
+        right.kill()
+        self.bring_back(wrong, old_wrong)
+        right.launch()
+        self.check_nobody_leads(right, wrong)
+        for member in (right, wrong):
+            # A minute after the first line about this peer, which was not there yet.
+            cluster.wait_until(lambda m=member: b"has lost data" in m.log(), f"{member.name} to say why", timeout=90)
+        self.believe(right, wrong)
+        self.check_whole(["old", *keys, "of two", "alone"])
 
 
 @unittest.skipUnless(os.path.exists(ETCD), "SKIPPED: no etcd of 3.7")

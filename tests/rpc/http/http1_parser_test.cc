@@ -116,6 +116,53 @@ TEST(Http1ParserTest, AnAnswerNeedsNoHost) {
   EXPECT_TRUE(parser.done());
 }
 
+TEST(Http1ParserTest, InterimAnswersAreNotTheAnswer) {
+  const std::string input =
+      "HTTP/1.1 100 Continue\r\nX-A: 1\r\nContent-Length: 5\r\n\r\n"
+      "HTTP/1.1 103 Early Hints\r\nLink: b\r\n\r\n"
+      "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody";
+  for (const std::size_t step : {input.size(), std::size_t{1}}) {
+    Http1Parser parser(Http1Parser::Kind::kResponse, kMaxHeadBytes);
+    std::string arrived;
+    std::string body;
+    for (std::size_t at = 0; at < input.size(); at += step) {
+      arrived += input.substr(at, step);
+      PutAll(parser, arrived, body);
+    }
+    ASSERT_TRUE(parser.done()) << step;
+    EXPECT_EQ(parser.head().status, 200);
+    EXPECT_EQ(parser.head().headers.size(), 1);
+    EXPECT_EQ(body, "body");
+  }
+}
+
+TEST(Http1ParserTest, AnInterimAnswerAloneIsCutOff) {
+  Http1Parser parser(Http1Parser::Kind::kResponse, kMaxHeadBytes);
+  std::string body;
+  ASSERT_TRUE(parser.Put("HTTP/1.1 100 Continue\r\n\r\n", body).has_value());
+  EXPECT_FALSE(parser.head_done());
+  EXPECT_FALSE(parser.PutEnd().has_value());
+}
+
+TEST(Http1ParserTest, InterimAnswersHaveABoundAndCountInTheHeads) {
+  const auto error_of = [](const std::string& interim, int times) {
+    Http1Parser parser(Http1Parser::Kind::kResponse, kMaxHeadBytes);
+    std::string input;
+    for (int i = 0; i < times; ++i) input += interim;
+    std::string body;
+    const auto used = parser.Put(input + "HTTP/1.1 204 No Content\r\n\r\n", body);
+    return used.has_value() ? Code::kOk : used.error().code;
+  };
+  const std::string small = "HTTP/1.1 102 Processing\r\n\r\n";
+  EXPECT_EQ(error_of(small, 5), Code::kOk);
+  EXPECT_EQ(error_of(small, 6), Code::kResourceExhausted);
+  const std::string large = "HTTP/1.1 100 x\r\na: " + std::string(1500, 'a') + "\r\n\r\n";
+  EXPECT_EQ(error_of(large, 2), Code::kOk);
+  EXPECT_EQ(error_of(large, 3), Code::kResourceExhausted);
+  // Nobody asked for another protocol.
+  EXPECT_EQ(error_of("HTTP/1.1 101 Switching Protocols\r\n\r\n", 1), Code::kUnimplemented);
+}
+
 // Such a field after the body does not affect the framing, and says nothing about the request: who
 // looks at its headers would take it for something that came, and was judged, before the body.
 TEST(Http1ParserTest, TrailersNeverBecomeHeaders) {

@@ -511,6 +511,34 @@ TEST(GrpcServerTest, ManyClientsOnSeveralLoops) {
   EXPECT_EQ(good, 600);
 }
 
+// Heavy use by a client that nobody changed (its windows grow by BDP pings, and it gives them back
+// often) stays below a tenth of the frames that are allowed.
+TEST(GrpcServerTest, AClientSendsATenthOfTheFramesThatItMay) {
+  Options options;
+  options.frame_burst /= 10;
+  options.frames_per_second /= 10;
+  options.frames_per_message /= 10;
+  options.frames_per_kib /= 10;
+  TestServer server(options);
+  Client client(server.address());
+  auto chat = client.Open("Chat");
+  for (int i = 0; i < 5'000; ++i) {
+    ASSERT_TRUE(chat->Write("w"));
+    ASSERT_EQ(chat->Read(), "w") << i;
+  }
+  auto events = client.Open("Expand");
+  ASSERT_TRUE(events->Write("20000"));
+  events->WritesDone();
+  for (int i = 0; i < 20'000; ++i) ASSERT_TRUE(events->Read()) << i;
+  EXPECT_TRUE(events->Finish().ok());
+  for (int i = 0; i < 5; ++i)
+    ASSERT_EQ(client.Call("Size", "30000000").message.size(), 30'000'000) << i;
+  for (int i = 0; i < 5'000; ++i) ASSERT_TRUE(client.Call("Unary", "u").status.ok()) << i;
+  for (int i = 0; i < 10; ++i)
+    ASSERT_TRUE(client.Call("Unary", std::string(2'000'000, 'u')).status.ok()) << i;
+  EXPECT_EQ(server.server().stats().accepted_connections, 1) << "it was cut off, and came back";
+}
+
 TEST(GrpcServerTest, ConcurrentStreamsAreLimited) {
   Options options;
   options.max_concurrent_streams = 2;

@@ -102,6 +102,30 @@ TEST_F(HttpClientTest, AnAnswerToNothingEndsTheConnection) {
   EXPECT_EQ(server.requests().back().connection, 2);
 }
 
+TEST_F(HttpClientTest, InterimAnswersAreSkippedAndTheConnectionStays) {
+  ScriptedServer server([](const ScriptedServer::Request& request) {
+    const std::string interim = "HTTP/1.1 100 Continue\r\n\r\n";
+    if (request.body == "x") return ScriptedReply{interim + interim + ScriptedServer::NoContent()};
+    return NoContentReply();
+  });
+  const auto answer = Ask(server.url(), Post("x"));
+  ASSERT_TRUE(answer.has_value()) << answer.error().message;
+  EXPECT_EQ(answer->head.status, 204);
+  EXPECT_TRUE(Ask(server.url(), Post("next")).has_value());
+  EXPECT_EQ(server.requests().back().connection, 1);
+}
+
+TEST_F(HttpClientTest, InterimAnswersWithoutEndEndTheConnection) {
+  ScriptedServer server([](const ScriptedServer::Request&) {
+    std::string text;
+    for (int i = 0; i < 100; ++i) text += "HTTP/1.1 102 Processing\r\n\r\n";
+    return ScriptedReply{std::move(text)};
+  });
+  const auto answer = Ask(server.url(), Post("x"));
+  ASSERT_FALSE(answer.has_value());
+  EXPECT_EQ(answer.error().code, Code::kResourceExhausted);
+}
+
 // ---- a member, whose peer is played by the test ----
 
 Message ProposalOf(std::string data) {

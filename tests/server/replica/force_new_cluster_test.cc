@@ -117,6 +117,23 @@ TEST(ForcedChangesTest, BringNoRemovedMemberBack) {
                   "cluster"));
 }
 
+// The newest entries may have been acknowledged before this member heard that they are committed.
+TEST(ForcedCommitTest, IsTheEndOfTheLog) {
+  std::vector<raft::Entry> entries = {{.term = 2, .index = 4}, {.term = 2, .index = 5}};
+  entries.push_back(ChangeEntry(6, MemberChange::Remove(2)));
+  EXPECT_EQ(ForcedCommit(entries, 4, 1).value(), 6U);
+  EXPECT_EQ(ForcedCommit(entries, 6, 1).value(), 6U);
+  EXPECT_EQ(ForcedCommit({}, 3, 1).value(), 3U);
+}
+
+TEST(ForcedCommitTest, EndsBeforeTheMembersOwnRemovalUnlessThatIsKnownToBeCommitted) {
+  std::vector<raft::Entry> entries = {{.term = 2, .index = 4}};
+  entries.push_back(ChangeEntry(5, MemberChange::Remove(1)));
+  entries.push_back({.term = 2, .index = 6});
+  EXPECT_EQ(ForcedCommit(entries, 3, 1).value(), 4U);
+  EXPECT_EQ(ForcedCommit(entries, 5, 1).value(), 6U);
+}
+
 // --- whole members -----------------------------------------------------------------------------
 
 class ForceNewClusterTest : public testing::Test {
@@ -136,13 +153,14 @@ class ForceNewClusterTest : public testing::Test {
                       .has_value());
     }
     ASSERT_TRUE(cluster_->CatchUp());
-    // Committed entries are known to be, at the latest by the backend.
     cluster_->RunFor(std::chrono::seconds(1));
-    // An entry that only member 0 has is in its log and is not committed.
+    value_ = "4";
+    // An entry that only member 0 has is in its log and is not committed: it may have been.
     for (std::size_t i = 1; i < 3; ++i) cluster_->Kill(i);
     if (*leader == 0) {
-      cluster_->member(0).Propose(RequestKind::kPut, PutBody("key", "lost"),
+      cluster_->member(0).Propose(RequestKind::kPut, PutBody("key", "last"),
                                   [](const Result<ApplyResult::Value>&) {});
+      value_ = "last";
       cluster_->RunFor(std::chrono::milliseconds(50));
     }
     cluster_->Kill(0);
@@ -156,12 +174,31 @@ class ForceNewClusterTest : public testing::Test {
     EXPECT_EQ(view->members.size(), 1);
     EXPECT_TRUE(view->members.contains(cluster_->id(0)));
     EXPECT_EQ(view->removed.size(), 2);
-    EXPECT_EQ(cluster_->member(0).Get("key", 0).value(), "4") << "all that was committed";
+    EXPECT_EQ(cluster_->member(0).Get("key", 0).value(), value_) << "all that is in its log";
   }
 
   bool force_ = false;
+  std::string value_;
   std::unique_ptr<SmallCluster> cluster_;
 };
+
+// Member 0 and one other acknowledge it, and member 0 has not heard of the commit when both end.
+TEST_F(ForceNewClusterTest, WhatWasAcknowledgedLastIsNotLost) {
+  for (std::uint64_t seed = 50; seed <= 56; ++seed) {
+    ASSERT_NO_FATAL_FAILURE(Begin(seed));
+    for (std::size_t i = 0; i < 2; ++i) ASSERT_TRUE(cluster_->Start(i).has_value());
+    const auto leader = cluster_->WaitForLeader();
+    ASSERT_TRUE(leader.has_value());
+    ASSERT_TRUE(
+        cluster_->Propose(*leader, RequestKind::kPut, PutBody("key", "newest")).has_value());
+    cluster_->Kill(1);
+    cluster_->Kill(0);
+    value_ = "newest";
+    force_ = true;
+    ASSERT_TRUE(cluster_->Start(0).has_value());
+    ASSERT_NO_FATAL_FAILURE(ExpectAlone()) << "seed " << seed;
+  }
+}
 
 TEST_F(ForceNewClusterTest, OneOfThreeGoesOnAlone) {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
