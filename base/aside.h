@@ -1,16 +1,16 @@
 // Work that gives way at once. A thread that computes keeps its processor until its slice has
-// passed, some milliseconds, and whoever wakes for a client meanwhile waits for it. So a thread
-// that works in the background hands the computing, piece by piece, to an idle thread of its own,
-// which the kernel takes the processor from as soon as any other thread wants it.
+// passed, some milliseconds, and a thread that wakes for a client meanwhile waits for it. So a
+// thread that works in the background hands the computing, piece by piece, to an idle thread beside
+// it, which the kernel takes the processor from as soon as any other thread wants it.
 //
-// Nobody starves behind an idle thread:
+// No other thread starves behind an idle one:
 // - A piece takes no lock that others take, so that none is held by a thread without a processor.
-//   What a piece needs is taken before it and given back after it, by the background thread.
+//   The background thread takes before it what the piece needs, and gives it back afterwards.
 // - The background thread waits for its piece. When the idle thread was long without a processor,
 //   the background thread does the next pieces itself, for as long as it has waited: all its work
 //   ends within a few times the time that it would take on the background thread alone.
 //
-// This needs no privilege. Raising an idle thread while somebody waits for it would need one: a
+// This needs no privilege. Raising an idle thread while a client waits for it would need one: a
 // process without CAP_SYS_NICE may lower a thread, and not raise it again.
 #pragma once
 
@@ -27,7 +27,7 @@
 
 namespace kvorum {
 
-// How the kernel was told that a thread gives way.
+// How the kernel makes a thread give way.
 enum class GivingWay : std::uint8_t {
   kUnknown,     // no thread has asked yet
   kShortBatch,  // SCHED_BATCH, the lowest priority, the shortest slice (Linux 6.12 and later)
@@ -36,7 +36,7 @@ enum class GivingWay : std::uint8_t {
   kNot,         // everything was refused: the thread is like any other
 };
 std::string_view Name(GivingWay way);
-// As the process's idle threads were answered last.
+// The kernel's last answer to an idle thread of this process.
 GivingWay WayOfIdleThreads();
 // For the calling thread, for good: it may not be able to come back.
 GivingWay GiveWay();

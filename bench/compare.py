@@ -111,6 +111,9 @@ def parse_options():
     parser.add_argument("--seconds", type=float, default=5, help="of each measure")
     parser.add_argument("--keys", type=lambda text: [int(part) for part in text.split(",")], default=[1_000_000],
                         help="with --all: one number or more, with commas")
+    parser.add_argument("--paced-seconds", type=float, default=60, help="with --all: of each load at a rate")
+    parser.add_argument("--causes", action="store_true",
+                        help="with --all: print what the server waited for during the rows of tails and paced loads")
     parser.add_argument("--skip-small", action="store_true")
     parser.add_argument("--skip-large", action="store_true")
     programs.add_programs(parser, "compare.json")

@@ -7,7 +7,7 @@ import json
 import os
 
 import programs
-from goal_runs import STREAMS, WATCH, GoalBench, of_keys
+from goal_runs import MIXED, PACED_RATES, STREAMS, WATCH, GoalBench, of_keys, paced
 from table import met_word, number, ratio
 
 ZEROED = ("disk", "append into zeroed space")
@@ -55,6 +55,24 @@ def cpu(row, work, measure, bound):
     return Goal(row, f"{work}: server CPU", f"{measure} cpu us", "us", bound, on_ratio=False, digits=2)
 
 
+def tail(row, work, measure, bounds):
+    """p99 and p99.9 as multiples of the median; the ratio is to etcd's multiples."""
+    for part, bound in zip(("p99", "p99.9"), bounds):
+        yield Goal(row, f"{work}: {part} to p50", f"{measure} {part} / p50", "", bound, on_ratio=False, digits=1)
+
+
+def tails():
+    for calls in (64, 256):
+        yield from tail("tails", f"put, {calls} in flight", f"tail: put, {calls}", (3, 6))
+    yield from tail("tails", "guarded txn, 64 in flight", "tail: txn, 64", (3, 6))
+    yield from tail("tails", "9 ranges to a put, 64 in flight", MIXED, (3, 6))
+    yield rate("tails", "9 ranges to a put, 64 in flight", MIXED, 8)
+    for calls in PACED_RATES:
+        for part, bound in (("p99", 2.5), ("p99.9", 6)):
+            yield Goal("paced", f"{calls:,} puts/s: {part} in units of a sync and a round trip",
+                       f"{paced(calls)} {part} in units", "", bound, on_ratio=False, digits=1)
+
+
 def restart_bound(count):
     return next((seconds for keys, seconds in RESTART_SECONDS if count <= keys), RESTART_SECONDS[-1][1])
 
@@ -86,8 +104,12 @@ def goals(counts):
         yield from goals_with(count)
     for calls in (64, 256):
         yield rate("cluster-range", f"three members, linearizable range, {calls} in flight", f"three: range, {calls}", 8)
+    yield from tail("cluster-put", "three members, put, 64 in flight", "three: put, 64", (3,))
+    for calls in (64, 256):
+        yield rate("cluster-put", f"three members, put, {calls} in flight", f"three: put, {calls}", 8)
     yield rate("txn", "guarded txn, 64 in flight", "txn", 8)
     yield rate("cluster-txn", "three members, guarded txn, 64 in flight", "three: txn", 6)
+    yield from tails()
     yield Goal("watch", "watch event, 300 puts/s to 1,000 watchers: server CPU", f"{WATCH}: server_cpu_us_per_event",
                "us", 0.4, on_ratio=False, digits=3)
     yield Goal("watch-stream", "memory of an idle watch stream", f"{STREAMS}: bytes_per_watcher", "B", 2048,
@@ -100,7 +122,8 @@ ROWS = list(dict.fromkeys(goal.row for goal in goals([1])))
 def phases(bench, wanted, counts):
     """(phase, its arguments) of those that the wanted rows need."""
     needed = {bench.one: {"put-lone", "put", "txn"}, bench.loaded: {"range", "page", "memory", "restart"},
-              bench.three: {"cluster-put-lone", "cluster-range", "cluster-txn"}, bench.events: {"watch"},
+              bench.three: {"cluster-put-lone", "cluster-put", "cluster-range", "cluster-txn"},
+              bench.tails: {"tails"}, bench.paced: {"paced"}, bench.events: {"watch"},
               bench.streams: {"watch-stream"}}
     for phase, rows in needed.items():
         if rows & wanted:
@@ -119,6 +142,7 @@ def print_goals(bench, lines):
 
 def apply_quick(options):
     options.rounds, options.seconds, options.keys = 1, min(options.seconds, 1), [100_000]
+    options.paced_seconds = min(options.paced_seconds, 2)
 
 
 def without_peer(options):

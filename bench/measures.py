@@ -60,9 +60,14 @@ class Bench:
         self.record(name, f"{measure} /s", report["per_second"])
         self.record(name, f"{measure} p50 us", report["p50_us"])
         self.record(name, f"{measure} p99 us", report["p99_us"])
+        self.record(name, f"{measure} p99.9 us", report["p999_us"])
         self.record(name, f"{measure} cpu us", report["server_cpu_us"])
+        for part, value in (("p99", report["p99_us"]), ("p99.9", report["p999_us"])):
+            self.record(name, f"{measure} {part} / p50", value / max(report["p50_us"], 1))
         print(f"  {name:6} {measure:34} {report['per_second']:10.0f}/s  p50 {report['p50_us']:9.0f} us"
-              f"  p99 {report['p99_us']:9.0f} us  server CPU {report['server_cpu_us']:8.1f} us", flush=True)
+              f"  p99 {report['p99_us']:9.0f} us  p99.9 {report['p999_us']:9.0f} us"
+              f"  server CPU {report['server_cpu_us']:8.1f} us", flush=True)
+        return report
 
     def _probe(self, server, name, number, unit, *arguments):
         value = run_json([self._options.bench, "--json", *arguments], f"kvorum-bench {arguments[0]}")[number]

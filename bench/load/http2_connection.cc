@@ -13,6 +13,8 @@
 namespace kvorum::bench {
 namespace {
 
+constexpr int kPathName = 4;  // in HPACK's static table
+
 // RFC 9113, section 6.
 constexpr std::uint8_t kData = 0;
 constexpr std::uint8_t kHeaders = 1;
@@ -145,7 +147,6 @@ Result<void> Http2Connection::WaitForSettings() {
 // The first call's block puts its fields into the peer's table; the newest has index 62 (RFC 7541,
 // 2.3.3). A peer with a smaller table than the default gets them spelled out each time.
 void Http2Connection::PrepareHeaderBlocks(std::string_view path, std::string_view token) {
-  static constexpr int kPathName = 4;
   static constexpr int kAuthorityName = 1;
   static constexpr int kContentTypeName = 31;
   static constexpr int kUserAgentName = 58;
@@ -167,6 +168,23 @@ void Http2Connection::PrepareHeaderBlocks(std::string_view path, std::string_vie
   header_block_ = {kMethodPost, scheme};
   for (int index = token.empty() ? 66 : 67; index >= 62; --index)
     header_block_.push_back(static_cast<char>(0x80 | index));
+}
+
+const std::string& Http2Connection::HeaderBlockOf(const RequestTemplate& request,
+                                                  std::uint32_t stream_id) {
+  if (stream_id == 1) return first_header_block_;
+  if (request.path() == path_) return header_block_;
+  // The path is the third field of either block: an index, or spelled out.
+  const bool use_table = header_block_.size() < first_header_block_.size();
+  block_of_another_ = header_block_.substr(0, 2);
+  AppendLiteral(block_of_another_, 0, kPathName, request.path());
+  std::size_t rest = 3;
+  if (!use_table) {
+    std::string own;
+    AppendLiteral(own, 0, kPathName, path_);
+    rest = 2 + own.size();
+  }
+  return block_of_another_.append(header_block_, rest);
 }
 
 bool Http2Connection::CanCall(std::size_t message_bytes) const {
@@ -193,7 +211,7 @@ void Http2Connection::Call(const RequestTemplate& request, std::uint64_t key_num
   slots_[(stream_id / 2) % kSlots] = Slot{start_nanos, 0, true};
   ++outstanding_;
 
-  const std::string& block = stream_id == 1 ? first_header_block_ : header_block_;
+  const std::string& block = HeaderBlockOf(request, stream_id);
   std::memcpy(QueueFrame(block.size(), kHeaders, kEndHeaders, stream_id), block.data(),
               block.size());
 

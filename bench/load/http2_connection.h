@@ -1,9 +1,9 @@
 // One client connection of the load generator: HTTP/2 with gRPC's framing, as lean as possible.
 //
-// It calls one method over and over. So the request's header block is the same few bytes each time
-// (the peer's table holds the names after the first call), frames are written straight into the
-// send buffer, and of the answer only its end, its size and its status are examined; nghttp2
-// decodes HPACK. Nothing is allocated per call.
+// It calls one method over and over, and another one now and then. So the request's header block is
+// the same few bytes each time (the peer's table holds the names after the first call), frames are
+// written straight into the send buffer, and of the answer only its end, its size and its status
+// are examined; nghttp2 decodes HPACK. Nothing is allocated per call.
 //
 // Used by one thread; the socket is non-blocking and belongs in the owner's epoll set. Any error is
 // final for the connection: the outstanding answers are lost.
@@ -47,10 +47,12 @@ class Http2Connection {
 
   int fd() const { return link_.fd(); }
   std::size_t outstanding() const { return outstanding_; }
+  bool is_new() const { return next_stream_id_ == 1; }  // there was no call yet
 
   // True if the server's windows and limits allow one more call of that message size.
   bool CanCall(std::size_t message_bytes) const;
-  // Queues a call. Precondition: CanCall(request.size_bytes()).
+  // Queues a call. Precondition: CanCall(request.size_bytes()); the first one is of the
+  // connection's path.
   void Call(const RequestTemplate& request, std::uint64_t key_number, const char* value,
             std::uint64_t start_nanos);
   // Writes queued calls, as far as the socket takes them. Returns true when nothing is left.
@@ -79,6 +81,7 @@ class Http2Connection {
   void QueuePreface();
   Result<void> WaitForSettings();
   void PrepareHeaderBlocks(std::string_view path, std::string_view token);
+  const std::string& HeaderBlockOf(const RequestTemplate& request, std::uint32_t stream_id);
   char* QueueFrame(std::size_t payload_bytes, std::uint8_t type, std::uint8_t flags,
                    std::uint32_t stream_id);
 
@@ -100,6 +103,7 @@ class Http2Connection {
 
   std::string first_header_block_;  // adds the names to the peer's table
   std::string header_block_;        // refers to them
+  std::string block_of_another_;    // the same with another path, which the next call replaces
   std::uint32_t next_stream_id_ = 1;
   std::vector<Slot> slots_{kSlots};
   std::size_t outstanding_ = 0;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,9 +18,14 @@ namespace kvorum::bench {
 namespace {
 
 constexpr int kWaitMs = 50;
-constexpr int kPacedWaitMs = 1;
+constexpr std::uint64_t kMostPacedWait = 50'000'000;
 constexpr std::uint64_t kDrainNanos = 10'000'000'000;
 constexpr std::size_t kValuePoolBytes = 1 << 20;
+
+RequestShape PutOf(RequestShape shape) {
+  shape.operation = Operation::kPut;
+  return shape;
+}
 
 // Chooses the key and the value of the next call.
 class CallSource {
@@ -60,7 +66,11 @@ class CallSource {
 class Load final : public CallObserver {
  public:
   explicit Load(const LoadOptions& options)
-      : options_(options), request_(options.shape), source_(options) {}
+      : options_(options),
+        request_(options.shape),
+        put_(PutOf(options.shape)),
+        chance_(options.seed),
+        source_(options) {}
   ~Load() override {
     if (epoll_ >= 0) close(epoll_);
   }
@@ -95,8 +105,13 @@ class Load final : public CallObserver {
   void Watch(std::size_t lane_number, int operation);
   Result<std::uint64_t> ServerCpu();
 
+  const RequestTemplate& NextRequest(const Http2Connection& connection);
+  int WaitForEvents(std::array<epoll_event, 64>& events);
+
   const LoadOptions options_;
   const RequestTemplate request_;
+  const RequestTemplate put_;
+  Rng chance_;
   CallSource source_;
   int epoll_ = -1;
   std::vector<Lane> lanes_;
@@ -133,8 +148,8 @@ Result<void> Load::Refill(std::size_t lane_number) {
   Lane& lane = lanes_[lane_number];
   Http2Connection& connection = *lane.connection;
   while (connection.outstanding() < options_.streams && MayCall() && IsDue() &&
-         connection.CanCall(request_.size_bytes())) {
-    connection.Call(request_, source_.NextKey(), source_.NextValue(), now_);
+         connection.CanCall(std::max(request_.size_bytes(), put_.size_bytes()))) {
+    connection.Call(NextRequest(connection), source_.NextKey(), source_.NextValue(), now_);
     ++started_;
   }
   KV_TRY(const bool all_sent, connection.Flush());
@@ -145,11 +160,29 @@ Result<void> Load::Refill(std::size_t lane_number) {
   return {};
 }
 
+const RequestTemplate& Load::NextRequest(const Http2Connection& connection) {
+  constexpr std::uint64_t kParts = 1'000'000;
+  const bool is_put = options_.put_part > 0 && !connection.is_new() &&
+                      static_cast<double>(chance_.Below(kParts)) < options_.put_part * kParts;
+  return is_put ? put_ : request_;
+}
+
+// With a rate, no longer than until the next call is due.
+int Load::WaitForEvents(std::array<epoll_event, 64>& events) {
+  const auto size = static_cast<int>(events.size());
+  if (options_.rate == 0 || draining_) return epoll_wait(epoll_, events.data(), size, kWaitMs);
+  const std::uint64_t due = begun_ + Nanos(static_cast<double>(started_ + 1) / options_.rate);
+  const std::uint64_t now = NowNanos();
+  const std::uint64_t wait =
+      std::clamp<std::uint64_t>(due > now ? due - now : 0, 0, kMostPacedWait);
+  const timespec limit{.tv_sec = 0, .tv_nsec = static_cast<long>(wait)};
+  return epoll_pwait2(epoll_, events.data(), size, &limit, nullptr);
+}
+
 // Waits once and handles the events.
 Result<void> Load::ServeReady() {
   std::array<epoll_event, 64> events;
-  const int ready =
-      epoll_wait(epoll_, events.data(), events.size(), options_.rate == 0 ? kWaitMs : kPacedWaitMs);
+  const int ready = WaitForEvents(events);
   if (ready < 0 && errno != EINTR) return Fail(Code::kInternal, "epoll_wait failed");
   for (int i = 0; i < ready; ++i) {
     const std::size_t number = events[static_cast<std::size_t>(i)].data.u64;
@@ -185,6 +218,8 @@ Result<LoadReport> Load::Run() {
                             request_.size_bytes(), Http2Connection::kMaxMessageBytes));
   }
   KV_RETURN_IF_ERROR(Connect());
+  // Waits for the next call that is due end then, and not up to 50 us later.
+  if (options_.rate != 0) prctl(PR_SET_TIMERSLACK, 1);
   begun_ = now_ = NowNanos();
   for (std::size_t number = 0; number < lanes_.size(); ++number) {
     KV_RETURN_IF_ERROR(Refill(number));

@@ -34,6 +34,8 @@ struct LoadOptions {
   double seconds = 5;
   std::string token;  // sent with the calls; empty: none
   TlsFiles tls;
+  // This part of the calls are puts, chosen at random; the others are the operation.
+  double put_part = 0;
   double rate = 0;  // calls a second, at most; 0: as fast as they go
   std::uint64_t seed = 1;
   std::vector<pid_t> server_pids;  // none: nothing is reported about the servers

@@ -105,6 +105,8 @@ int Main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds)->capture_default_str();
   app.add_option("--warmup", options.warmup_seconds, "seconds")->capture_default_str();
   app.add_option("--count", options.count, "so many calls, instead of --seconds and --warmup");
+  app.add_option("--put-part", options.put_part, "so much of the calls are puts, at random")
+      ->check(CLI::Range(0.0, 1.0));
   app.add_option("--rate", options.rate, "calls a second, at most; 0: as fast as they go")
       ->capture_default_str();
   app.add_option("--token", options.token, "that calls show: whose name they are made in");

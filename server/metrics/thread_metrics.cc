@@ -40,10 +40,10 @@ std::map<std::string, ThreadTimes> ReadThreads() {
   return threads;
 }
 
-using Threads = std::map<std::string, ThreadTimes>;
+using TimesByThread = std::map<std::string, ThreadTimes>;
 
 void AddThreads(MetricsRegistry& registry, std::string_view name, std::string_view help,
-                const SharedReading<Threads>& read, std::uint64_t ThreadTimes::* part,
+                const SharedReading<TimesByThread>& read, std::uint64_t ThreadTimes::* part,
                 double scale) {
   registry.Family(name, MetricType::kCounter, {"thread"}, help, [read, part, scale](Samples& out) {
     for (const auto& [thread, times] : read())
@@ -55,7 +55,7 @@ void AddThreads(MetricsRegistry& registry, std::string_view name, std::string_vi
 
 void AddThreadMetrics(MetricsRegistry& registry) {
   constexpr double kSeconds = 1e-9;
-  const SharedReading<Threads> threads(ReadThreads);
+  const SharedReading<TimesByThread> threads(ReadThreads);
   AddThreads(registry, "kvorum_thread_cpu_seconds_total", "Processor time of threads.", threads,
              &ThreadTimes::computed_ns, kSeconds);
   AddThreads(registry, "kvorum_thread_delay_seconds_total",

@@ -29,7 +29,7 @@ constexpr BoundedSource::Limits kLimits{.grace = std::chrono::hours(1),
 // A piece is written at once, and counted by the pace: a multiple of a message.
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 static_assert(kPieceBytes % mvcc::kImageUnitBytes == 0);
-// Of the digester at once: about a millisecond.
+// The digester takes so much at once: about a millisecond.
 constexpr std::size_t kDigestBytes = std::size_t{256} << 10;
 
 }  // namespace
