@@ -125,6 +125,11 @@ void LeaseTable::ForEachIn(std::size_t part,
   for (const auto& [id, lease] : leases_[part]) visit(lease);
 }
 
+void LeaseTable::ForEachKeyIn(
+    std::size_t part, const std::function<void(std::string_view key, LeaseId id)>& visit) const {
+  for (const auto& [key, attached] : keys_[part]) visit(key, attached.lease->record.id);
+}
+
 void LeaseTable::CheckInvariants() const {
   std::size_t leases = 0;
   std::size_t in_lists = 0;

@@ -73,6 +73,10 @@ class LeaseTable {
   // Unordered: the caller sorts them where that delays no request.
   static std::vector<std::string> CopyKeys(const Lease& lease);
 
+  // Visits the attached keys of one part, in no order. A key stays in its part.
+  void ForEachKeyIn(std::size_t part,
+                    const std::function<void(std::string_view key, LeaseId id)>& visit) const;
+
   std::size_t size() const { return size_; }
   std::size_t attached_keys() const { return attached_keys_; }
   // Visits the leases in no order. `visit` may change the primary's fields.

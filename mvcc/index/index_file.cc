@@ -30,13 +30,26 @@ T TakeNumber(std::string_view& bytes) {
 Result<void> RemoveIndexFile(FileSystem& files, const std::string& database_path) {
   bool removed = false;
   for (const std::string& path :
-       {IndexFilePath(database_path), UnfinishedIndexFilePath(database_path)}) {
+       {IndexFilePath(database_path), UnfinishedIndexFilePath(database_path),
+        NextIndexFilePath(database_path)}) {
     KV_TRY(const bool there, files.Exists(path));
     if (!there) continue;
     KV_RETURN_IF_ERROR(files.Remove(path));
     removed = true;
   }
   return removed ? files.SyncDirectory(ParentDirectory(database_path)) : Result<void>();
+}
+
+std::string AddIndexMark(std::string_view mark, std::string_view marks) {
+  return std::string(mark).append(
+      marks.substr(0, (IndexBinding::kMostMarks - 1) * IndexBinding::kMarkBytes));
+}
+
+bool HasIndexMark(std::string_view marks, std::string_view mark) {
+  if (mark.size() != IndexBinding::kMarkBytes) return false;
+  for (; marks.size() >= mark.size(); marks.remove_prefix(mark.size()))
+    if (marks.starts_with(mark)) return true;
+  return false;
 }
 
 namespace index_file {
@@ -49,12 +62,8 @@ std::string EncodeHeader(const Header& header) {
   AppendNumber(out, header.keys);
   AppendNumber(out, header.revisions);
   out += binding.mark;
-  AppendNumber(out, binding.commit_number);
-  AppendNumber(out, binding.consistent_index);
-  AppendNumber(out, binding.term);
   AppendNumber(out, binding.revision);
   AppendNumber(out, binding.compact_revision);
-  AppendNumber(out, binding.records);
   AppendNumber(out, Crc32c(0, out));
   KV_CHECK(out.size() == kHeaderBytes, "a header of another size");
   return out;
@@ -74,12 +83,8 @@ Result<Header> DecodeHeader(std::string_view bytes) {
   header.revisions = TakeNumber<std::uint64_t>(rest);
   header.binding.mark = rest.substr(0, IndexBinding::kMarkBytes);
   rest.remove_prefix(IndexBinding::kMarkBytes);
-  header.binding.commit_number = TakeNumber<std::uint64_t>(rest);
-  header.binding.consistent_index = TakeNumber<std::uint64_t>(rest);
-  header.binding.term = TakeNumber<std::uint64_t>(rest);
   header.binding.revision = TakeNumber<std::int64_t>(rest);
   header.binding.compact_revision = TakeNumber<std::int64_t>(rest);
-  header.binding.records = TakeNumber<std::uint64_t>(rest);
   return header;
 }
 

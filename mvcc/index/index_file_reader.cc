@@ -60,10 +60,14 @@ class Payload {
   bool ok_ = true;
 };
 
-// Decodes the keys of one block after another into the builder.
+// Decodes the keys of one block after another into the builder, each with its later records.
 class Decoder {
  public:
-  explicit Decoder(std::int64_t newest_revision) : newest_revision_(newest_revision) {}
+  Decoder(const IndexBinding& file, const IndexedState& state, SortedRecords later)
+      : newest_revision_(file.revision),
+        compact_revision_(state.compact_revision),
+        later_(std::move(later)),
+        newest_(later_.newest()) {}
 
   Result<void> AddBlock(std::string_view bytes) {
     Payload payload(bytes);
@@ -72,19 +76,49 @@ class Decoder {
     while (!payload.AtEnd()) KV_RETURN_IF_ERROR(AddKey(payload));
     return {};
   }
+  // Behind the last block.
+  Result<void> AddRest() {
+    while (later_.front() != nullptr) KV_RETURN_IF_ERROR(AddNewKey());
+    return {};
+  }
 
   std::uint64_t keys() const { return keys_; }
   std::uint64_t revisions() const { return revisions_; }
 
-  LoadedIndex Build(IndexMark mark) {
-    LoadedIndex loaded{.index = builder_.Build(newest_, mark), .attachments = {}};
+  LoadedIndex Build(const IndexedState& state) {
+    LoadedIndex loaded;
+    loaded.index = builder_.Finish(newest_);
+    KeyIndex::CompactProgress compacted;
+    while (!compacted.done && state.compact_revision >= 0)
+      loaded.index->CompactStep(state.compact_revision, kEntriesPerStep, compacted);
+    loaded.index->Publish(
+        {.current_revision = state.revision, .compact_revision = state.compact_revision});
     loaded.attachments = std::move(attachments_);
+    loaded.revisions = added_ - compacted.revisions_dropped;
+    loaded.later_records = later_records_;
     return loaded;
   }
 
  private:
+  static constexpr std::size_t kEntriesPerStep = 1'000'000;
+
   Result<void> AddKey(Payload& payload) {
     if (!TakeKey(payload)) return DamagedIndex("a key of it is damaged, or its keys do not ascend");
+    const index::RestoredRecord* later = later_.front();
+    int order = 1;
+    for (; later != nullptr && (order = later->key.compare(key_)) < 0; later = later_.front())
+      KV_RETURN_IF_ERROR(AddNewKey());
+    const bool has_later = later != nullptr && order == 0;
+    // A compaction leaves one record of a key up to its revision, and drops all before it: those of
+    // the file, and others that came between.
+    const bool is_replaced = has_later && later->revision.main <= compact_revision_;
+    bool is_dead = false;
+    KV_RETURN_IF_ERROR(AddRevisions(payload, is_replaced, has_later, is_dead));
+    if (is_replaced) return AddNewKey();
+    return has_later ? AddLater(is_dead) : Result<void>();
+  }
+
+  Result<void> AddRevisions(Payload& payload, bool is_replaced, bool has_later, bool& is_dead) {
     const std::uint64_t head = payload.Varint();
     index::Entry::Origin origin;
     const bool is_continued = (head & 1) != 0;
@@ -103,10 +137,11 @@ class Decoder {
         return DamagedIndex("a revision of it is impossible");
       if (i == 0 && !is_continued) record.origin = {.created = record.revision.main, .version = 1};
       if (i == 0) {
-        KV_RETURN_IF_ERROR(AddFirst(record, is_continued));
+        KV_RETURN_IF_ERROR(CheckFirst(record, is_continued));
+        if (!is_replaced) builder_.AddKey(record);
       } else {
         if (was_tombstone && record.tombstone) return DamagedIndex("it deletes a key twice");
-        builder_.AddToKey(record);
+        if (!is_replaced) builder_.AddToKey(record);
       }
       before = record.revision;
       was_tombstone = record.tombstone;
@@ -114,7 +149,53 @@ class Decoder {
     newest_ = std::max(newest_, before);
     ++keys_;
     revisions_ += count;
-    return (head & 2) != 0 ? AddAttachment(payload, was_tombstone) : Result<void>();
+    if (!is_replaced) added_ += count;
+    is_dead = was_tombstone;
+    return (head & 2) != 0 ? AddAttachment(payload, was_tombstone, has_later) : Result<void>();
+  }
+
+  // All later records of a key of which the file has nothing, or nothing of use.
+  Result<void> AddNewKey() {
+    const index::RestoredRecord& first = *later_.front();
+    const bool is_compacted = first.revision.main <= compact_revision_;
+    const bool begins_later = !first.tombstone && first.origin.version == 1 &&
+                              first.origin.created == first.revision.main;
+    if (!is_compacted && !begins_later) return OfAnotherHistory();
+    builder_.AddKey(first);
+    ++added_;
+    const bool is_dead = first.tombstone;
+    PopLater();
+    return AddLater(is_dead);
+  }
+
+  // The records of the builder's last key that come next.
+  Result<void> AddLater(bool is_dead) {
+    for (const index::RestoredRecord* record = later_.front();
+         record != nullptr && record->key == builder_.last()->key(); record = later_.front()) {
+      if (record->tombstone && is_dead) {
+        // A compaction keeps each deletion at its very revision, and not the puts between.
+        if (record->revision.main > compact_revision_) return OfAnotherHistory();
+      } else {
+        builder_.AddToKey(*record);
+        ++added_;
+        const index::Entry& entry = *builder_.last();
+        const bool is_as_stored =
+            entry.created() == record->origin.created && entry.version() == record->origin.version;
+        if (!record->tombstone && !is_as_stored) return OfAnotherHistory();
+      }
+      is_dead = record->tombstone;
+      PopLater();
+    }
+    return {};
+  }
+
+  void PopLater() {
+    later_.PopFront();
+    ++later_records_;
+  }
+
+  static std::unexpected<Error> OfAnotherHistory() {
+    return DamagedIndex("the database's later records do not follow from it");
   }
 
   // Leaves the key in key_.
@@ -149,37 +230,39 @@ class Decoder {
     return record.revision.main > 0 && record.revision > before;
   }
 
-  Result<void> AddFirst(const index::RestoredRecord& record, bool is_continued) {
+  static Result<void> CheckFirst(const index::RestoredRecord& record, bool is_continued) {
     if (is_continued && record.tombstone)
       return DamagedIndex("a deletion of it continues something");
     if (record.origin.version > kMostVersion) return DamagedIndex("a version of it is impossible");
-    KV_RETURN_IF_ERROR(KeyIndexBuilder::Check({.key = record.key,
-                                               .revision = record.revision,
-                                               .create_revision = record.origin.created,
-                                               .version = record.origin.version,
-                                               .tombstone = record.tombstone}));
-    builder_.AddKey(record);
-    return {};
+    return KeyIndexBuilder::Check({.key = record.key,
+                                   .revision = record.revision,
+                                   .create_revision = record.origin.created,
+                                   .version = record.origin.version,
+                                   .tombstone = record.tombstone});
   }
 
-  Result<void> AddAttachment(Payload& payload, bool is_dead) {
+  Result<void> AddAttachment(Payload& payload, bool is_dead, bool has_later) {
     const auto lease = static_cast<std::int64_t>(payload.Varint());
     if (!payload.ok() || lease == 0 || is_dead) return DamagedIndex("a lease of it is impossible");
-    attachments_.push_back({.key = builder_.last()->key(), .lease = lease});
+    if (!has_later) attachments_.push_back({.key = key_, .lease = lease});
     return {};
   }
 
   // Each further put adds one.
   static constexpr std::int64_t kMostVersion = std::numeric_limits<std::int64_t>::max() / 2;
 
-  const std::int64_t newest_revision_;
+  const std::int64_t newest_revision_;   // the file's
+  const std::int64_t compact_revision_;  // the backend's
+  SortedRecords later_;
   SortedIndexBuilder builder_;
   std::vector<LoadedIndex::Attachment> attachments_;
   std::string key_;
   bool is_first_in_block_ = true;
-  Revision newest_{.main = 0, .sub = -1};
-  std::uint64_t keys_ = 0;
-  std::uint64_t revisions_ = 0;
+  Revision newest_;
+  std::uint64_t keys_ = 0;       // of the file
+  std::uint64_t revisions_ = 0;  // of the file
+  std::uint64_t added_ = 0;      // revisions, of both
+  std::uint64_t later_records_ = 0;
 };
 
 // Checks the file's header and length, then returns block after block.
@@ -237,14 +320,17 @@ class BlockReader {
 }  // namespace
 
 Result<LoadedIndex> ReadIndexFile(FileSystem& files, const std::string& database_path,
-                                  const IndexBinding& expected) {
+                                  const IndexedState& state, const ReadLaterRecords& read_later) {
   KV_TRY(BlockReader reader, BlockReader::Open(files, IndexFilePath(database_path)));
   const index_file::Header& header = reader.header();
-  if (header.binding != expected)
+  const IndexBinding& binding = header.binding;
+  if (!HasIndexMark(state.marks, binding.mark) || binding.revision > state.revision ||
+      binding.compact_revision > state.compact_revision)
     return DamagedIndex("it belongs to another state of the database");
-  if (expected.revision <= 0 || expected.revision >= index::kNever - 1)
+  if (binding.revision <= 0 || state.revision >= index::kNever - 1)
     return DamagedIndex("its revision is impossible");
-  Decoder decoder(expected.revision);
+  KV_TRY(SortedRecords later, read_later(binding.revision));
+  Decoder decoder(binding, state, std::move(later));
   while (true) {
     KV_TRY(const auto block, reader.Next());
     if (!block.has_value()) break;
@@ -252,8 +338,10 @@ Result<LoadedIndex> ReadIndexFile(FileSystem& files, const std::string& database
   }
   if (decoder.keys() != header.keys || decoder.revisions() != header.revisions)
     return DamagedIndex("it holds another number of keys than it says");
-  return decoder.Build(
-      {.current_revision = expected.revision, .compact_revision = expected.compact_revision});
+  KV_RETURN_IF_ERROR(decoder.AddRest());
+  LoadedIndex loaded = decoder.Build(state);
+  loaded.binding = binding;
+  return loaded;
 }
 
 Result<IndexBinding> CheckIndexFile(FileSystem& files, const std::string& database_path) {

@@ -1,7 +1,7 @@
 #include "mvcc/index/index_file_writer.h"
 
 #include <array>
-#include <memory>
+#include <utility>
 
 #include "base/failpoint/failpoint.h"
 #include "mvcc/index/index_node.h"
@@ -55,84 +55,79 @@ void AppendKey(std::string& out, std::string_view key_before, const Entry& entry
   if (lease != 0) AppendVarint(out, static_cast<std::uint64_t>(lease));
 }
 
-class Writer {
- public:
-  Writer(File& file, const IndexFileContent& content, const std::function<bool()>& go_on)
-      : file_(file), content_(content), go_on_(go_on) {}
-
-  Result<void> WriteBlocks() {
-    Result<void> written;
-    const bool visited_all = content_.index.VisitEntries([&](const Entry& entry) {
-      Add(entry);
-      if (block_.size() >= index_file::kBlockBytes) written = CloseBlock();
-      return written.has_value();
-    });
-    if (!visited_all) return written;
-    return block_.empty() ? Result<void>() : CloseBlock();
-  }
-
-  Result<IndexFileSize> WriteHeader() {
-    const std::string header = index_file::EncodeHeader({.length_bytes = offset_,
-                                                         .keys = keys_,
-                                                         .revisions = revisions_,
-                                                         .binding = content_.binding});
-    const std::array<std::string_view, 1> parts = {header};
-    KV_RETURN_IF_ERROR(file_.WriteAt(0, parts));
-    return IndexFileSize{.bytes = offset_, .keys = keys_};
-  }
-
- private:
-  void Add(const Entry& entry) {
-    const bool may_be_attached = content_.lease_of && !entry.tombstone();
-    AppendKey(block_, key_before_, entry, may_be_attached ? content_.lease_of(entry.key()) : 0);
-    key_before_ = entry.key();
-    ++keys_;
-    revisions_ += index::RevisionCount(entry);
-  }
-
-  Result<void> CloseBlock() {
-    if (block_.size() > kMostBlockBytes)
-      return Fail(Code::kResourceExhausted, "a key has too many revisions");
-    if (!go_on_()) return Fail(Code::kCanceled, "it takes too long");
-    const std::string header = index_file::EncodeBlockHeader(offset_, block_);
-    const std::array<std::string_view, 2> parts = {header, block_};
-    KV_RETURN_IF_ERROR(file_.WriteAt(offset_, parts));
-    offset_ += header.size() + block_.size();
-    block_.clear();
-    key_before_ = {};
-    return {};
-  }
-
-  File& file_;
-  const IndexFileContent& content_;
-  const std::function<bool()>& go_on_;
-  std::string block_;
-  std::string_view key_before_;  // in the block
-  std::uint64_t offset_ = index_file::kHeaderBytes;
-  std::uint64_t keys_ = 0;
-  std::uint64_t revisions_ = 0;
-};
-
 }  // namespace
 
-Result<IndexFileSize> WriteIndexFile(FileSystem& files, const std::string& database_path,
-                                     const IndexFileContent& content,
-                                     const std::function<bool()>& go_on) {
-  const std::string unfinished = UnfinishedIndexFilePath(database_path);
-  KV_RETURN_IF_ERROR(RemoveIndexFile(files, database_path));
-  KV_TRY(const auto file, files.Open(unfinished, FileSystem::OpenMode::kCreate));
-  Writer writer(*file, content, go_on);
-  KV_RETURN_IF_ERROR(writer.WriteBlocks());
+IndexFileWriter::IndexFileWriter(FileSystem& files, std::string unfinished,
+                                 std::unique_ptr<File> file, IndexFileContent content)
+    : files_(&files),
+      unfinished_(std::move(unfinished)),
+      file_(std::move(file)),
+      content_(std::move(content)),
+      walk_(content_.view) {}
+
+Result<IndexFileWriter> IndexFileWriter::Open(FileSystem& files, const std::string& unfinished,
+                                              IndexFileContent content) {
+  KV_TRY(const bool there, files.Exists(unfinished));
+  if (there) KV_RETURN_IF_ERROR(files.Remove(unfinished));
+  KV_TRY(auto file, files.Open(unfinished, FileSystem::OpenMode::kCreate));
+  return IndexFileWriter(files, unfinished, std::move(file), std::move(content));
+}
+
+void IndexFileWriter::Add(const Entry& entry) {
+  const bool may_be_attached = content_.lease_of && !entry.tombstone();
+  AppendKey(block_, key_before_, entry, may_be_attached ? content_.lease_of(entry.key()) : 0);
+  key_before_ = entry.key();
+  ++size_.keys;
+  size_.revisions += index::RevisionCount(entry);
+}
+
+Result<bool> IndexFileWriter::WriteBlock(std::size_t least_bytes) {
+  while (block_.size() < least_bytes) {
+    const Entry* entry = walk_.Next();
+    if (entry == nullptr) break;
+    Add(*entry);
+  }
+  if (block_.empty()) return false;
+  if (block_.size() > kMostBlockBytes)
+    return Fail(Code::kResourceExhausted, "a key has too many revisions");
+  const std::string header = index_file::EncodeBlockHeader(size_.bytes, block_);
+  const std::array<std::string_view, 2> parts = {header, block_};
+  KV_RETURN_IF_ERROR(file_->WriteAt(size_.bytes, parts));
+  size_.bytes += header.size() + block_.size();
+  block_.clear();
+  key_before_ = {};
+  return true;
+}
+
+Result<IndexFileSize> IndexFileWriter::Finish(const std::string& database_path) {
   KV_FAILPOINT("saveIndexBeforeHeader");
-  KV_TRY(const IndexFileSize size, writer.WriteHeader());
+  const std::string header = index_file::EncodeHeader({.length_bytes = size_.bytes,
+                                                       .keys = size_.keys,
+                                                       .revisions = size_.revisions,
+                                                       .binding = content_.binding});
+  const std::array<std::string_view, 1> parts = {header};
+  KV_RETURN_IF_ERROR(file_->WriteAt(0, parts));
   KV_FAILPOINT("saveIndexBeforeSync");
-  KV_RETURN_IF_ERROR(file->Sync());
+  KV_RETURN_IF_ERROR(file_->Sync());
   KV_FAILPOINT("saveIndexBeforeRename");
-  KV_RETURN_IF_ERROR(files.Rename(unfinished, IndexFilePath(database_path)));
+  KV_RETURN_IF_ERROR(files_->Rename(unfinished_, IndexFilePath(database_path)));
   KV_FAILPOINT("saveIndexBeforeDirectorySync");
-  KV_RETURN_IF_ERROR(files.SyncDirectory(ParentDirectory(database_path)));
+  KV_RETURN_IF_ERROR(files_->SyncDirectory(ParentDirectory(database_path)));
   KV_FAILPOINT("saveIndexAfterDirectorySync");
-  return size;
+  return size_;
+}
+
+Result<IndexFileSize> WriteIndexFile(FileSystem& files, const std::string& database_path,
+                                     IndexFileContent content, const std::function<bool()>& go_on) {
+  KV_TRY(IndexFileWriter writer,
+         IndexFileWriter::Open(files, UnfinishedIndexFilePath(database_path), std::move(content)));
+  Result<bool> is_more = true;
+  while (is_more.has_value() && *is_more) {
+    if (!go_on()) return Fail(Code::kCanceled, "it takes too long");
+    is_more = writer.WriteBlock();
+  }
+  if (!is_more.has_value()) return Fail(is_more.error());
+  return writer.Finish(database_path);
 }
 
 }  // namespace kvorum::mvcc

@@ -12,10 +12,10 @@ namespace kvorum::mvcc {
 IndexKeeper::IndexKeeper(IndexFileOptions options, const Clock& clock)
     : options_(std::move(options)), clock_(clock), rng_(options_.seed) {}
 
-std::optional<LoadedIndex> IndexKeeper::Load(const IndexBinding& expected) {
+std::optional<LoadedIndex> IndexKeeper::Load(const std::function<Result<LoadedIndex>()>& read) {
   if (!is_on() || !options_.load) return std::nullopt;
   const TimePoint begun = clock_.Now();
-  Result<LoadedIndex> loaded = ReadIndexFile(*options_.files, options_.database_path, expected);
+  Result<LoadedIndex> loaded = read();
   const std::string path = IndexFilePath(options_.database_path);
   if (!loaded.has_value()) {
     if (loaded.error().code != Code::kNotFound)
@@ -25,15 +25,16 @@ std::optional<LoadedIndex> IndexKeeper::Load(const IndexBinding& expected) {
   }
   has_loaded_ = true;
   KV_INFO("read the saved key index", {"path", path}, {"keys", loaded->index->live_keys()},
+          {"revision", loaded->binding.revision}, {"later-records", loaded->later_records},
           {"took", FormatDuration(clock_.Now() - begun)});
   return *std::move(loaded);
 }
 
-void IndexKeeper::BeforeWrite() {
-  if (!is_on() || !std::exchange(may_exist_, false)) return;
+void IndexKeeper::Remove() {
+  if (!is_on()) return;
   KV_FAILPOINT("dropIndexBeforeRemove");
   const Result<void> removed = RemoveIndexFile(*options_.files, options_.database_path);
-  // It is of no effect from the next commit on, by that one's number.
+  // Another database has no mark of it.
   if (!removed.has_value())
     KV_WARN("failed to remove the saved key index, which is out of date",
             {"path", IndexFilePath(options_.database_path)}, {"error", removed.error().message});
@@ -51,20 +52,25 @@ std::string IndexKeeper::NewMark() {
 
 void IndexKeeper::Save(const KeyIndex& index, IndexBinding binding) {
   const TimePoint begun = clock_.Now();
+  // A file that was given up may be left.
+  const std::string left_over = NextIndexFilePath(options_.database_path);
+  if (options_.files->Exists(left_over).value_or(false))
+    static_cast<void>(options_.files->Remove(left_over));
   const auto in_time = [&] { return clock_.Now() - begun < options_.limit; };
   const Result<IndexFileSize> saved = WriteIndexFile(
       *options_.files, options_.database_path,
-      {.index = index, .binding = std::move(binding), .lease_of = options_.lease_of}, in_time);
+      {.view = index.working(), .binding = std::move(binding), .lease_of = options_.lease_of},
+      in_time);
   if (saved.has_value()) {
     KV_INFO("saved the key index", {"path", IndexFilePath(options_.database_path)},
             {"keys", saved->keys}, {"bytes", saved->bytes},
             {"took", FormatDuration(clock_.Now() - begun)});
     return;
   }
-  KV_WARN("failed to save the key index; the next start reads every record",
+  KV_WARN("failed to save the key index; the next start reads more records",
           {"path", IndexFilePath(options_.database_path)}, {"error", saved.error().message});
   // The rest of it may be all that fills the disk.
-  static_cast<void>(RemoveIndexFile(*options_.files, options_.database_path));
+  static_cast<void>(options_.files->Remove(UnfinishedIndexFilePath(options_.database_path)));
 }
 
 }  // namespace kvorum::mvcc

@@ -22,6 +22,7 @@
 namespace kvorum::mvcc {
 
 namespace index {
+class EntryWalk;
 struct Entry;
 struct Inner;
 struct Node;
@@ -128,6 +129,8 @@ class IndexView {
   bool empty() const { return root_ == nullptr; }
 
  private:
+  friend class index::EntryWalk;
+
   const index::Node* root_ = nullptr;
   int height_ = 0;  // number of levels; 0 for the empty tree
 };

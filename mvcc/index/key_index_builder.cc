@@ -238,17 +238,46 @@ class Merger {
   std::vector<Source> sources_;  // a heap, the least first
 };
 
-void AddAll(Merger& merger, SortedIndexBuilder& builder) {
-  for (const Packed* packed = merger.front(); packed != nullptr; packed = merger.front()) {
-    builder.Add({.key = packed->key(),
-                 .revision = {packed->main, packed->sub},
-                 .origin = {.created = packed->created, .version = packed->version},
-                 .tombstone = packed->tombstone()});
-    merger.PopFront();
+}  // namespace
+
+struct SortedRecords::Impl {
+  Impl(std::vector<std::unique_ptr<KeyIndexBuilder::Chunk>> owned, std::size_t prefix,
+       Revision newest_of_all)
+      : chunks(std::move(owned)), merger(prefix), newest(newest_of_all) {}
+
+  void Show() {
+    packed = merger.front();
+    if (packed == nullptr) return;
+    record = {.key = packed->key(),
+              .revision = {packed->main, packed->sub},
+              .origin = {.created = packed->created, .version = packed->version},
+              .tombstone = packed->tombstone()};
   }
+
+  std::vector<std::unique_ptr<KeyIndexBuilder::Chunk>> chunks;
+  Merger merger;
+  const Revision newest;
+  const Packed* packed = nullptr;
+  index::RestoredRecord record{.key = {}, .revision = {}, .origin = {}, .tombstone = false};
+};
+
+SortedRecords::SortedRecords() = default;
+SortedRecords::SortedRecords(SortedRecords&& other) noexcept = default;
+SortedRecords& SortedRecords::operator=(SortedRecords&& other) noexcept = default;
+SortedRecords::~SortedRecords() = default;
+
+const index::RestoredRecord* SortedRecords::front() const {
+  return impl_ == nullptr || impl_->packed == nullptr ? nullptr : &impl_->record;
 }
 
-}  // namespace
+void SortedRecords::PopFront() {
+  impl_->merger.PopFront();
+  impl_->Show();
+}
+
+Revision SortedRecords::newest() const {
+  return impl_ == nullptr ? Revision{.main = 0, .sub = -1} : impl_->newest;
+}
 
 KeyIndexBuilder::KeyIndexBuilder() = default;
 KeyIndexBuilder::~KeyIndexBuilder() = default;
@@ -257,7 +286,7 @@ KeyIndexBuilder::Chunk& KeyIndexBuilder::AddChunk() {
   return *chunks_.emplace_back(std::make_unique<Chunk>());
 }
 
-Result<std::unique_ptr<KeyIndex>> KeyIndexBuilder::Build(IndexMark mark) {
+Result<SortedRecords> KeyIndexBuilder::Sort() {
   Revision newest{.main = 0, .sub = -1};
   std::string_view first_key;
   std::size_t prefix = 0;
@@ -276,16 +305,23 @@ Result<std::unique_ptr<KeyIndex>> KeyIndexBuilder::Build(IndexMark mark) {
     }
     newest = impl.last;
   }
-  Merger merger(prefix);
-  for (const auto& chunk : chunks_) {
-    if (!chunk->impl_->order.empty()) chunk->Finish();
-    merger.AddList(chunk->impl_->records);
-  }
-  merger.Start();
-  SortedIndexBuilder builder;
-  AddAll(merger, builder);
+  SortedRecords sorted;
+  sorted.impl_ = std::make_unique<SortedRecords::Impl>(std::move(chunks_), prefix, newest);
   chunks_.clear();
-  return builder.Build(newest, mark);
+  for (const auto& chunk : sorted.impl_->chunks) {
+    if (!chunk->impl_->order.empty()) chunk->Finish();
+    sorted.impl_->merger.AddList(chunk->impl_->records);
+  }
+  sorted.impl_->merger.Start();
+  sorted.impl_->Show();
+  return sorted;
+}
+
+Result<std::unique_ptr<KeyIndex>> KeyIndexBuilder::Build(IndexMark mark) {
+  KV_TRY(SortedRecords sorted, Sort());
+  SortedIndexBuilder builder;
+  for (; sorted.front() != nullptr; sorted.PopFront()) builder.Add(*sorted.front());
+  return builder.Build(sorted.newest(), mark);
 }
 
 }  // namespace kvorum::mvcc

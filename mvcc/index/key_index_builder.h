@@ -18,6 +18,30 @@
 
 namespace kvorum::mvcc {
 
+namespace index {
+struct RestoredRecord;
+}  // namespace index
+
+// Records in the order of keys and, for each key, of revisions. Frees their memory as it goes.
+class SortedRecords {
+ public:
+  SortedRecords();  // none
+  SortedRecords(SortedRecords&& other) noexcept;
+  SortedRecords& operator=(SortedRecords&& other) noexcept;
+  ~SortedRecords();
+
+  // Null behind the last. Valid until the next call of PopFront.
+  const index::RestoredRecord* front() const;
+  void PopFront();
+  // The newest of all; {0, -1} of none.
+  Revision newest() const;
+
+ private:
+  friend class KeyIndexBuilder;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
 class KeyIndexBuilder {
  public:
   // One record of the bucket. create_revision and version are ignored for a tombstone. They matter
@@ -42,8 +66,9 @@ class KeyIndexBuilder {
   // builder. Not thread-safe; the returned chunk belongs to one thread at a time.
   Chunk& AddChunk();
 
-  // Joins the chunks; the builder is used up. The index is published with `mark`. kDataLoss if the
-  // revisions do not ascend or cannot come from a store.
+  // Joins the chunks; the builder is used up. kDataLoss if the revisions do not ascend.
+  Result<SortedRecords> Sort();
+  // The same, and builds an index of them, published with `mark`.
   Result<std::unique_ptr<KeyIndex>> Build(IndexMark mark);
 
  private:

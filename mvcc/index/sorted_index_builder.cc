@@ -18,11 +18,16 @@ void SortedIndexBuilder::AddToKey(const index::RestoredRecord& record) {
   entry_ = result_->tree_->Restore(entry_, record);
 }
 
-std::unique_ptr<KeyIndex> SortedIndexBuilder::Build(Revision newest, IndexMark mark) {
+std::unique_ptr<KeyIndex> SortedIndexBuilder::Finish(Revision newest) {
   if (entry_ != nullptr) loader_.Add(std::exchange(entry_, nullptr));
   loader_.Finish(newest);
-  result_->Publish(mark);
   return std::move(result_);
+}
+
+std::unique_ptr<KeyIndex> SortedIndexBuilder::Build(Revision newest, IndexMark mark) {
+  std::unique_ptr<KeyIndex> index = Finish(newest);
+  index->Publish(mark);
+  return index;
 }
 
 }  // namespace kvorum::mvcc

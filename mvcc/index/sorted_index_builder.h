@@ -33,8 +33,10 @@ class SortedIndexBuilder {
   // The last key so far. It moves with the next record of the key, and then stays.
   const index::Entry* last() const { return entry_; }
 
-  // The builder is used up. `newest` is the newest revision of all records. The index is published
-  // with `mark`.
+  // The builder is used up. `newest` is the newest revision of all records. The index is not
+  // published, so that its first changes need no copies.
+  std::unique_ptr<KeyIndex> Finish(Revision newest);
+  // The same, published with `mark`.
   std::unique_ptr<KeyIndex> Build(Revision newest, IndexMark mark);
 
  private:

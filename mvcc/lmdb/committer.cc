@@ -118,7 +118,6 @@ Committer::Outcome Committer::CommitPublished(std::vector<Revision> deletions) {
 
 Committer::Outcome Committer::Commit(WriteBuffer::Taken taken) {
   if (!taken.batch.empty()) {
-    if (options_.before_write) options_.before_write();
     const TimePoint start = executor_.clock().Now();
     if (const Result<void> committed = backend_->Commit(taken.batch); !committed.has_value()) {
       if (committed.error().code == Code::kResourceExhausted) {
@@ -238,7 +237,6 @@ void Committer::FinishDefragment(std::unique_ptr<DefragmentCopy> copy, Result<vo
     AnswerDefragment(FullDisk());
     return;
   }
-  if (options_.before_write) options_.before_write();
   const auto finished = backend_->FinishDefragment(std::move(copy));
   if (finished.has_value()) {
     AnswerDefragment({});

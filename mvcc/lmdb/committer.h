@@ -40,8 +40,6 @@ class Committer {
     Duration batch_interval = std::chrono::milliseconds(100);
     std::uint64_t batch_operations = 10'000;
     std::uint64_t batch_bytes = std::uint64_t{8} << 20;
-    // Called before each write to the backend.
-    std::function<void()> before_write = {};
     // The consistent index of the last publish that a commit made durable.
     std::function<void(std::uint64_t)> on_durable;
     // Called with what a commit has made durable.

@@ -41,8 +41,8 @@ inline constexpr std::string_view kConfState = "confState";                   //
 inline constexpr std::string_view kStorageVersion = "storageVersion";         // "3.7.0"
 inline constexpr std::string_view kScheduledCompact = "scheduledCompactRev";  // revision key
 inline constexpr std::string_view kFinishedCompact = "finishedCompactRev";    // revision key
-// Ours alone: of the saved key index that belongs to this database (mvcc/index/index_file.h); 16
-// bytes.
+// Ours alone: of the saved key indexes that belong to this database (mvcc/index/index_file.h); 16
+// bytes each.
 inline constexpr std::string_view kIndexMark = "kvorumIndexMark";
 }  // namespace meta_key
 

@@ -207,6 +207,7 @@ Result<void> Compactor::Collect(const IndexView& index, Job& job, const Revision
   KV_TRY(const KeyValue kv, DecodeKeyValue(record.value));
   if (!index.IsKept(kv.key, record.revision, job.revision, KeepRule::kCompaction)) {
     job.deletions.push_back(record.revision);
+    if (record.tombstone) store_.saver_.OnDeletionDropped(record.revision.main);
     job.compacted.Drop(job.for_pass, record);
   } else {
     job.compacted.Keep(job.for_pass, record);

@@ -77,7 +77,7 @@ class Compactor {
   void StepIndex(const std::shared_ptr<Job>& job);
   void DeleteBatch(const std::shared_ptr<Job>& job);
   Result<bool> CollectBatch(Job& job);
-  static Result<void> Collect(const IndexView& index, Job& job, const RevisionRecord& record);
+  Result<void> Collect(const IndexView& index, Job& job, const RevisionRecord& record);
   void Finish(const std::shared_ptr<Job>& job);
 
   Store& store_;

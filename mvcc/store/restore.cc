@@ -168,21 +168,88 @@ Result<Layout> FindLayout(Backend& backend) {
   return layout;
 }
 
+// `records` is about as many as there are in the span.
+Result<std::vector<ChunkScan>> ScanSpan(Backend& backend, MainSpan span, std::uint64_t records,
+                                        const RestoreRequest& request, KeyIndexBuilder& builder) {
+  const unsigned threads = ThreadsFor(request, records);
+  std::vector<ChunkScan> scans =
+      Divide(span, threads == 1 ? 1 : threads * kChunksPerThread, builder);
+  KV_RETURN_IF_ERROR(ScanAll(backend, scans, threads));
+  return scans;
+}
+
+// Deletions at the compacted revision itself stay in the backend, also those that the same txn has
+// undone, which the index does not keep.
+Result<std::uint64_t> CountUndone(Snapshot& snapshot, const IndexView& index,
+                                  std::int64_t compact_revision) {
+  std::uint64_t undone = 0;
+  Result<void> counted;
+  KV_RETURN_IF_ERROR(snapshot.ScanRevisions(
+      {.main = compact_revision, .sub = 0}, {.main = compact_revision + 1, .sub = 0},
+      [&](const RevisionRecord& record) {
+        if (!record.tombstone) return true;
+        const Result<KeyValue> kv = DecodeKeyValue(record.value);
+        if (!kv.has_value()) {
+          counted = std::unexpected(kv.error());
+          return false;
+        }
+        if (!index.IsKept(kv->key, record.revision, compact_revision, KeepRule::kCompaction))
+          ++undone;
+        return true;
+      }));
+  KV_RETURN_IF_ERROR(counted);
+  return undone;
+}
+
+Result<void> CheckIsWhole(Backend& backend, const LoadedIndex& loaded, const Layout& layout,
+                          std::int64_t compact_revision, bool is_compacted) {
+  std::uint64_t undone = 0;
+  if (compact_revision >= 0) {
+    KV_TRY(const Reader reader, backend.NewReader());
+    KV_TRY(undone, CountUndone(*reader, loaded.index->working(), compact_revision));
+  }
+  const std::uint64_t expected = loaded.revisions + undone;
+  if (is_compacted ? expected != layout.records : expected > layout.records)
+    return Fail(Code::kDataLoss, "with the database's later records it knows " +
+                                     std::to_string(expected) + " revisions, and the database " +
+                                     std::to_string(layout.records));
+  return {};
+}
+
 }  // namespace
 
-Result<std::int64_t> NewestMain(Snapshot& content) {
-  KV_TRY(const MainSpan span, FindSpan(content));
-  return std::max<std::int64_t>(span.last, 0);
+Result<LoadedIndex> LoadIndex(Backend& backend, const SavedIndexRequest& saved,
+                              const RestoreRequest& request) {
+  KV_TRY(const Layout layout, FindLayout(backend));
+  const bool is_compacted = saved.scheduled_compact <= saved.finished_compact;
+  std::vector<ChunkScan> scans;
+  const auto read_later = [&](std::int64_t revision) -> Result<SortedRecords> {
+    if (!is_compacted && request.compact_revision > revision)
+      return Fail(Code::kDataLoss, "a compaction beyond it is unfinished");
+    KeyIndexBuilder builder;
+    const MainSpan later{.first = std::max(revision + 1, layout.span.first),
+                         .last = layout.span.last};
+    const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(later.last - revision, 0));
+    KV_TRY(scans, ScanSpan(backend, later, std::min(most, layout.records), request, builder));
+    return builder.Sort();
+  };
+  const IndexedState state{.marks = saved.marks,
+                           .revision = std::max(request.at_least_revision, layout.span.last),
+                           .compact_revision = request.compact_revision};
+  KV_TRY(LoadedIndex loaded, ReadIndexFile(saved.files, saved.database_path, state, read_later));
+  KV_RETURN_IF_ERROR(CheckIsWhole(backend, loaded, layout, request.compact_revision, is_compacted));
+  if (request.on_lease_attachment) {
+    for (const auto& [key, lease] : loaded.attachments) request.on_lease_attachment(key, lease);
+  }
+  ReportAttachments(*loaded.index, scans, request);
+  return loaded;
 }
 
 Result<std::unique_ptr<KeyIndex>> RestoreIndex(Backend& backend, const RestoreRequest& request) {
   KV_TRY(const Layout layout, FindLayout(backend));
-  const unsigned threads = ThreadsFor(request, layout.records);
   KeyIndexBuilder builder;
-  std::vector<ChunkScan> scans =
-      Divide(layout.span, threads == 1 ? 1 : threads * kChunksPerThread, builder);
-  KV_RETURN_IF_ERROR(ScanAll(backend, scans, threads));
-
+  KV_TRY(const std::vector<ChunkScan> scans,
+         ScanSpan(backend, layout.span, layout.records, request, builder));
   std::uint64_t scanned = 0;
   for (const ChunkScan& scan : scans) scanned += scan.records();
   if (scanned != layout.records) {

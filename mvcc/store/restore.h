@@ -1,5 +1,5 @@
 // Rebuilds the key index from the backend, in chunks of revisions that threads scan and sort in
-// parallel.
+// parallel: from all records, or from the saved index and the records after it.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "mvcc/index/index_file_reader.h"
 #include "mvcc/index/key_index.h"
 #include "mvcc/lmdb/backend.h"
 
@@ -26,7 +27,21 @@ struct RestoreRequest {
 // damaged, missing or contradict each other. No commit may happen meanwhile.
 Result<std::unique_ptr<KeyIndex>> RestoreIndex(Backend& backend, const RestoreRequest& request);
 
-// The newest record's main revision; 0 without records.
-Result<std::int64_t> NewestMain(Snapshot& content);
+// The file, and the marks of the database beside it.
+struct SavedIndexRequest {
+  FileSystem& files;
+  const std::string& database_path;
+  std::string marks;
+  std::int64_t scheduled_compact = -1;
+  std::int64_t finished_compact = -1;
+};
+
+// The same from the saved index. An index that has each record of the backend, and as many
+// revisions as the backend has records, has no others: so a file that knows keys whose deletion was
+// compacted later, or a backend that has lost a record, is kDataLoss. While a compaction is
+// unfinished the numbers tell nothing, and a file from before its revision is not used. kNotFound
+// without a file.
+Result<LoadedIndex> LoadIndex(Backend& backend, const SavedIndexRequest& saved,
+                              const RestoreRequest& request);
 
 }  // namespace kvorum::mvcc

@@ -8,6 +8,7 @@
 #include "base/failpoint/failpoint.h"
 #include "base/log/logging.h"
 #include "base/metric.h"
+#include "base/text/duration_text.h"
 #include "mvcc/lmdb/long_key.h"
 #include "mvcc/records/bucket.h"
 #include "mvcc/records/revision.h"
@@ -66,8 +67,10 @@ Store::Store(StoreOptions options, std::unique_ptr<Backend> backend, StoreExecut
       committer_(*state_->backend, state_->buffer, executors_.backend, executors_.copier,
                  [this] {
                    Committer::Options commit = options_.commit;
-                   commit.before_write = [this] { keeper_.BeforeWrite(); };
-                   commit.on_written = [this](const WriteBatch& batch) { history_sum_.Add(batch); };
+                   commit.on_written = [this](const WriteBatch& batch) {
+                     history_sum_.Add(batch);
+                     saver_.OnWritten(batch);
+                   };
                    commit.on_commit = [this](const Committer::CommitStats& stats) {
                      sizes_.Refresh(committer_.backend());
                      counters_.commit.Observe(stats.duration);
@@ -76,7 +79,8 @@ Store::Store(StoreOptions options, std::unique_ptr<Backend> backend, StoreExecut
                    };
                    return commit;
                  }()),
-      compactor_(*this) {
+      compactor_(*this),
+      saver_(*this, keeper_) {
   committer_.Retarget(*state_->backend, state_->buffer, state_);
 }
 
@@ -85,10 +89,17 @@ Store::~Store() = default;
 Result<std::unique_ptr<Store>> Store::Open(StoreOptions options, std::unique_ptr<Backend> backend,
                                            StoreExecutors executors) {
   std::unique_ptr<Store> store(new Store(std::move(options), std::move(backend), executors));
+  const Clock& clock = executors.apply.clock();
+  const TimePoint begun = clock.Now();
   KV_TRY(const Restored restored, Restore(store->options_, *store->state_, &store->keeper_));
+  if (store->keeper_.is_on() && !store->has_loaded_index())
+    KV_INFO("built the key index from every record", {"records", restored.records},
+            {"took", FormatDuration(clock.Now() - begun)});
   store->GoOnFrom(restored, /*side_version=*/0);
   store->BeginHistorySum(restored);
   store->sizes_.Refresh(*store->state_->backend);
+  store->saver_.Begin(restored.records, restored.index_file_revision, restored.later_records);
+  store->saver_.SetMarks(restored.index_marks);
   store->ResumeCompaction(restored);
   return store;
 }
@@ -107,6 +118,8 @@ Result<Store::Restored> Store::ReadMarks(Snapshot& content) {
   KV_TRY(restored.recovered, ReadRecovered(content));
   KV_TRY(restored.scheduled_compact, ReadCompactMark(content, meta_key::kScheduledCompact));
   KV_TRY(restored.finished_compact, ReadCompactMark(content, meta_key::kFinishedCompact));
+  KV_TRY(restored.index_marks, ReadText(content, meta_key::kIndexMark));
+  KV_TRY(restored.records, content.CountRevisions());
   return restored;
 }
 
@@ -117,19 +130,9 @@ Result<Store::Restored> Store::Restore(const StoreOptions& options, StoreState& 
     KV_TRY(const Reader reader, state.backend->NewReader());
     KV_TRY(restored, ReadMarks(*reader));
   }
-  bool is_loaded = false;
-  if (keeper != nullptr && keeper->is_on()) {
-    KV_TRY(is_loaded, LoadSavedIndex(options, state, *keeper));
-  }
+  const bool is_loaded = keeper != nullptr && LoadSavedIndex(options, state, *keeper, restored);
   if (!is_loaded) {
-    // A compaction may have removed the records of the newest revisions, which must not be used a
-    // second time.
-    const std::int64_t compacted = restored.compact_revision();
-    KV_TRY(state.index,
-           RestoreIndex(*state.backend, {.at_least_revision = std::max<std::int64_t>(1, compacted),
-                                         .compact_revision = compacted,
-                                         .threads = options.restore_threads,
-                                         .on_lease_attachment = options.on_lease_attachment}));
+    KV_TRY(state.index, RestoreIndex(*state.backend, RequestFor(options, restored)));
   }
   restored.revision = state.index->Snapshot().mark().current_revision;
   return restored;

@@ -42,6 +42,7 @@
 #include "mvcc/store/compaction.h"
 #include "mvcc/store/hash.h"
 #include "mvcc/store/history_sum.h"
+#include "mvcc/store/index_saver.h"
 #include "mvcc/store/publish_listener.h"
 #include "mvcc/store/store_counters.h"
 #include "mvcc/store/store_revisions.h"
@@ -51,6 +52,8 @@
 #include "mvcc/transfer/snapshot_stream.h"
 
 namespace kvorum::mvcc {
+
+struct RestoreRequest;
 
 struct StoreOptions {
   WriteBuffer::Options buffer;
@@ -255,6 +258,7 @@ class Store {
  private:
   friend class WriteTxn;
   friend class Compactor;
+  friend class IndexSaver;
   Store(StoreOptions options, std::unique_ptr<Backend> backend, StoreExecutors executors);
 
   // The backend's content, with the index made from it.
@@ -263,6 +267,10 @@ class Store {
     std::int64_t revision = 1;
     std::int64_t scheduled_compact = -1;
     std::int64_t finished_compact = -1;
+    std::uint64_t records = 0;
+    std::string index_marks;
+    std::int64_t index_file_revision = 0;  // 0: there was none of use
+    std::uint64_t later_records = 0;       // after it
     std::int64_t compact_revision() const { return std::max(scheduled_compact, finished_compact); }
   };
   struct Installation;
@@ -270,13 +278,12 @@ class Store {
   static Result<Restored> Restore(const StoreOptions& options, StoreState& state,
                                   IndexKeeper* keeper);
   static Result<Restored> ReadMarks(Snapshot& content);
-  // The state that a saved index of this content belongs to.
-  static Result<IndexBinding> ReadBinding(Snapshot& content);
-  static Result<bool> LoadSavedIndex(const StoreOptions& options, StoreState& state,
-                                     IndexKeeper& keeper);
-  // Publishes the mark of an index that is to be saved; false if it cannot be.
-  bool PutIndexMark();
-  void SaveIndex(Committer::Callback done);
+  static RestoreRequest RequestFor(const StoreOptions& options, const Restored& restored);
+  static bool LoadSavedIndex(const StoreOptions& options, StoreState& state, IndexKeeper& keeper,
+                             Restored& restored);
+  // Publishes the mark of an index that is to be saved; nullopt if it cannot be.
+  std::optional<IndexBinding> PutIndexMark();
+  void SaveIndex(IndexBinding binding, Committer::Callback done);
   bool IsAt(const IndexBinding& binding) const;
   // Starts writing on top of the restored content.
   void GoOnFrom(const Restored& restored, std::uint64_t side_version);
@@ -330,6 +337,7 @@ class Store {
   bool reclaim_posted_ = false;
   bool installing_ = false;
   Compactor compactor_;
+  IndexSaver saver_;
 };
 
 }  // namespace kvorum::mvcc

@@ -57,6 +57,10 @@ class StoreCounters {
   // Facts of the apply executor as of the last publish.
   std::atomic<std::int64_t> live_keys{0};
   std::atomic<std::size_t> index_bytes{0};  // taken from the system
+  // A start after a kill would read these, as of the last commit.
+  std::atomic<std::int64_t> saved_index_revision{0};  // 0: none that it could use
+  std::atomic<std::uint64_t> later_records{0};        // all, without one
+  std::atomic<std::uint64_t> saved_index_bytes{0};    // written while serving
 
  private:
   enum Cell : std::size_t { kRanges, kPuts, kDeletes, kTxns, kPutBytes, kCompactedRecords, kCells };

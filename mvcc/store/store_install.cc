@@ -29,6 +29,7 @@ struct Store::Installation {
 void Store::Install(InstallRequest request, Task done) {
   KV_CHECK(!installing_ && !txn_open_ && !dirty_, "an installation in the middle of a batch");
   installing_ = true;
+  saver_.Cancel();
   auto installation = std::make_shared<Installation>();
   installation->request = std::move(request);
   installation->done = std::move(done);
@@ -74,12 +75,13 @@ Result<void> Store::BuildInstallation(Installation& installation) const {
 
 void Store::PlaceInstallation(std::shared_ptr<Installation> installation) {
   StoreState& state = *installation->state;
-  keeper_.BeforeWrite();
+  keeper_.Remove();
   if (installation->request.before_place) installation->request.before_place();
   const Result<void> placed = state.backend->TakePlace(installation->request.path);
   if (!placed.has_value()) return Fatal(placed.error());
   committer_.Retarget(*state.backend, state.buffer, installation->state);
   sizes_.Refresh(*state.backend);
+  saver_.OnReplaced(installation->restored.records);
   executors_.apply.Post(
       [this, installation = std::move(installation)] { ShowInstallation(*installation); });
 }
@@ -94,6 +96,7 @@ void Store::ShowInstallation(Installation& installation) {
     BeginHistorySum(installation.restored);
   }
   hashes_.Clear();
+  saver_.SetMarks({});
   GoOnFrom(installation.restored, installation.request.side_version);
   executors_.backend.Post(
       [this, replaced = std::move(replaced)]() mutable { CloseWhenUnused(std::move(replaced)); });

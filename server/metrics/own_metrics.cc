@@ -94,6 +94,15 @@ void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
                      [store]() -> const Histogram& { return store().metrics().commit_bytes; });
   registry.Gauge("kvorum_index_memory_bytes", "Memory of the key index.",
                  [store] { return store().metrics().index_bytes.load(); });
+  registry.Gauge("kvorum_saved_index_revision",
+                 "Revision of the saved key index that a start would use; 0: there is none.",
+                 [store] { return store().metrics().saved_index_revision.load(); });
+  registry.Gauge("kvorum_saved_index_later_records",
+                 "Records that a start after a kill would read: those after the saved key index.",
+                 [store] { return store().metrics().later_records.load(); });
+  registry.Counter("kvorum_saved_index_bytes_total",
+                   "Bytes of key indexes that were saved while serving.",
+                   [store] { return store().metrics().saved_index_bytes.load(); });
   registry.Counter("kvorum_read_rounds_total", "Rounds that confirmed linearizable reads.",
                    [replica] { return replica().read_counts().rounds.value(); });
   registry.Gauge("kvorum_reads_waiting", "Batches of linearizable reads not yet answered.",

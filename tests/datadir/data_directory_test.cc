@@ -134,7 +134,8 @@ TEST(DataDirectoryTest, ForeignFilesAreFoundInEachFolder) {
   for (const char* ours :
        {"fixtures/peer/cert.pem", "member/quarantined", "member/wal/reserve", "member/wal/0.tmp",
         "member/wal/0000000000000000-0000000000000000.wal", "member/wal/x.wal.broken",
-        "member/snap/db", "member/snap/db-lock", "member/snap/db.index", "member/snap/db.etcd",
+        "member/snap/db", "member/snap/db-lock", "member/snap/db.index",
+        "member/snap/db.index.next", "member/snap/db.index.tmp", "member/snap/db.etcd",
         "member/snap/0000000000000001-0000000000000001.snap",
         "member/snap/0000000000000001.snap.db.part"}) {
     WriteFile(fs, std::string("/data/") + ours, "");

@@ -35,12 +35,13 @@ void Require(bool condition) {
 
 IndexBinding Binding() {
   return {.mark = std::string(IndexBinding::kMarkBytes, 'm'),
-          .commit_number = 1,
-          .consistent_index = 2,
-          .term = 3,
           .revision = std::int64_t{1} << 40,
-          .compact_revision = -1,
-          .records = 4};
+          .compact_revision = -1};
+}
+
+Result<LoadedIndex> Read(FileSystem& files) {
+  return ReadIndexFile(files, kDatabase, {.marks = Binding().mark, .revision = Binding().revision},
+                       [](std::int64_t) -> Result<SortedRecords> { return SortedRecords(); });
 }
 
 std::string FileOf(std::string_view blocks, std::uint64_t keys, std::uint64_t revisions) {
@@ -94,7 +95,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   SimFileSystem files;
   Write(files, (data[0] & 1) != 0 ? FileOf(rest, data[1], data[2]) : std::string(rest));
   const auto whole = CheckIndexFile(files, kDatabase);
-  const auto loaded = ReadIndexFile(files, kDatabase, Binding());
+  const auto loaded = Read(files);
   if (!loaded.has_value()) return 0;
   Require(whole.has_value() && *whole == Binding());
   loaded->index->CheckInvariants();
@@ -104,12 +105,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const bool is_attached = next < attachments.size() && attachments[next].key == key;
     return is_attached ? attachments[next++].lease : 0;
   };
-  Require(WriteIndexFile(files, kDatabase,
-                         {.index = *loaded->index, .binding = Binding(), .lease_of = lease_of},
-                         [] { return true; })
-              .has_value());
+  Require(
+      WriteIndexFile(files, kDatabase,
+                     {.view = loaded->index->working(), .binding = Binding(), .lease_of = lease_of},
+                     [] { return true; })
+          .has_value());
   Require(next == attachments.size());
-  const auto again = ReadIndexFile(files, kDatabase, Binding());
+  const auto again = Read(files);
   Require(again.has_value() && AreEqual(*loaded->index, *again->index));
   Require(again->attachments.size() == attachments.size());
   return 0;

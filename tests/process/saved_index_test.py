@@ -1,11 +1,12 @@
-"""The key index that a clean stop saves: the next start reads it instead of every record, and nothing that happens in
-between, a kill, damage, another database, another start's writes, lets a start use one that is not its own.
+"""The saved key index: the next start reads it and the records written since instead of every record, and nothing that
+happens in between, a kill, damage, another database, lets a start use one that is not its own.
 """
 
 import json
 import os
 import shutil
 import subprocess
+import time
 import unittest
 
 from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
@@ -18,6 +19,8 @@ UTL = os.path.join(os.environ["KVORUM_BIN_DIR"], "kvorumutl")
 READ = "read the saved key index"
 NOT_USED = "the saved key index is not used; every record is read instead"
 SAVED = "saved the key index"
+SERVING = "saved the key index while serving"
+BUILT = "built the key index from every record"
 KEYS = 300
 
 
@@ -87,9 +90,6 @@ class SavedIndexTest(unittest.TestCase):
         self.assertEqual(len(lines(self.member, NOT_USED)), int(warns))
         self.assertEqual(state(self.member), before)
 
-    def wait_removed(self):
-        cluster.wait_until(lambda: not os.path.exists(saved(self.member)), "the saved index to go")
-
     def test_the_start_after_a_clean_stop_reads_it_and_shows_the_same(self):
         before = state(self.member)
         self.stop()
@@ -105,33 +105,57 @@ class SavedIndexTest(unittest.TestCase):
         os.remove(saved(self.member))
         self.check_start(before, reads=False)
 
-    def test_a_write_removes_it_so_that_a_kill_leaves_none(self):
+    def test_the_start_after_a_kill_reads_it_and_what_was_written_since(self):
         self.stop()
         self.member.start()
         put(self.member, b"after", b"the start")
-        self.wait_removed()
+        put(self.member, b"key 1", b"after the start")
+        with self.member.channel() as channel:
+            server.kv(channel).DeleteRange(rpc_pb2.DeleteRangeRequest(key=b"key 2"), timeout=10)
         before = state(self.member)
+        time.sleep(0.1)  # ten batch intervals
         self.member.kill()
+        self.check_start(before, reads=True)
+        self.assertEqual(lines(self.member, READ)[0]["later-records"], 3)
+        # What the other way to start makes of the same database.
+        self.member.kill()
+        os.remove(saved(self.member))
         self.check_start(before, reads=False)
+        self.assertEqual(len(lines(self.member, BUILT)), 1)
 
-    def test_one_that_comes_back_after_a_write_is_not_used(self):
+    def test_one_of_before_a_compaction_of_later_deletions_is_not_used(self):
         self.stop()
-        copy = os.path.join(self.member.folder, "copy")
-        shutil.copy(saved(self.member), copy)
         self.member.start()
-        put(self.member, b"after", b"the start")
-        self.wait_removed()
+        with self.member.channel() as channel:
+            kv = server.kv(channel)
+            kv.DeleteRange(rpc_pb2.DeleteRangeRequest(key=b"key 1"), timeout=10)
+            last = server.put(kv, b"after", b"the start").header.revision
+            kv.Compact(rpc_pb2.CompactionRequest(revision=last, physical=True), timeout=60)
         before = state(self.member)
+        time.sleep(0.1)
         self.member.kill()
-        shutil.copy(copy, saved(self.member))
         self.check_start(before, reads=False, warns=True)
-        self.wait_removed()
+
+    def test_it_is_saved_while_the_member_serves(self):
+        with self.member.channel() as channel:
+            kv = server.kv(channel)
+            for first in range(0, 50_000, 100):
+                kv.Txn(rpc_pb2.TxnRequest(success=[rpc_pb2.RequestOp(request_put=rpc_pb2.PutRequest(
+                    key=b"many %d" % number, value=b"v")) for number in range(first, first + 100)]), timeout=10)
+        cluster.wait_until(lambda: lines(self.member, SERVING), "the index to be saved", 60)
+        put(self.member, b"after", b"it")
+        before = state(self.member)
+        time.sleep(0.1)
+        self.member.kill()
+        self.assertEqual(lines(self.member, SAVED), [])
+        self.check_start(before, reads=True)
+        self.assertLess(lines(self.member, READ)[0]["later-records"], 7_000)
 
     def test_a_damaged_one_is_not_used(self):
         before = state(self.member)
         self.stop()
         size = os.path.getsize(saved(self.member))
-        for at in (3, 50, 115, size // 2, size - 1):
+        for at in (3, 50, 80, size // 2, size - 1):
             with open(saved(self.member), "r+b") as file:
                 file.seek(at)
                 byte = file.read(1)[0]
@@ -162,10 +186,11 @@ class SavedIndexTest(unittest.TestCase):
         self.check_start(before, reads=False, warns=True)
 
     def test_a_kill_while_it_is_written_costs_only_the_time(self):
-        """At each point of the writing; from its rename on the file is whole."""
+        """At each point of the writing; from its rename on the file is whole, and before the one of the start is."""
         before = state(self.member)
         self.stop()
         at = points.Points(self.member)
+        os.remove(saved(self.member))
         self.member.start()
         for point in ("saveIndexBeforeHeader", "saveIndexBeforeSync", "saveIndexBeforeRename",
                       "saveIndexBeforeDirectorySync", "saveIndexAfterDirectorySync"):
@@ -215,8 +240,7 @@ class SavedIndexTest(unittest.TestCase):
         self.member.start()
         with self.member.channel() as channel:
             server.maintenance(channel).Defragment(rpc_pb2.DefragmentRequest(), timeout=60)
-        self.assertFalse(os.path.exists(saved(self.member)))
-        self.stop()
+        self.member.kill()
         self.check_start(before, reads=True)
 
 

@@ -142,8 +142,9 @@ enum class Fault : std::uint8_t {
   kApplyLent,          // an entry was applied within raft's task
   kCompactionResumed,  // a process began with one that its predecessor had not finished
   kTransferLong,       // a snapshot that arrived after more than 20 s
+  kIndexLoaded,  // a process began with a key index that its predecessor saved while it served
 };
-inline constexpr std::array<std::string_view, 128> kFaultNames = {"message-lost",
+inline constexpr std::array<std::string_view, 129> kFaultNames = {"message-lost",
                                                                   "message-delayed",
                                                                   "message-duplicated",
                                                                   "message-reordered",
@@ -270,9 +271,10 @@ inline constexpr std::array<std::string_view, 128> kFaultNames = {"message-lost"
                                                                   "loss-made-good",
                                                                   "apply-lent",
                                                                   "compaction-resumed",
-                                                                  "transfer-long"};
+                                                                  "transfer-long",
+                                                                  "index-loaded"};
 
-static_assert(static_cast<std::size_t>(Fault::kTransferLong) + 1 == kFaultNames.size());
+static_assert(static_cast<std::size_t>(Fault::kIndexLoaded) + 1 == kFaultNames.size());
 
 class FaultCounters {
  public:

@@ -180,6 +180,14 @@ class Simulation final : public MachineWatcher {
     options.store.compaction.batch_limit = 4;
     // In one of four a task for each key, so that others come between.
     if (world_.options.seed % 4 == 1) options.store.compaction.index_step = 1;
+    // The key index is saved all the time in half of them.
+    options.store.index_file.saving = {.is_on = world_.options.seed % 2 == 1,
+                                       .least_records = 10,
+                                       .share = 4,
+                                       .pause = seconds(1),
+                                       .piece_bytes = 100,
+                                       .sync_bytes = 400,
+                                       .free_bytes = 0};
     if (world_.has_spoils) {
       // Only callers that ask for a snapshot need one.
       options.replica.snapshot_count = 1'000'000;

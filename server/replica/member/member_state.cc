@@ -58,6 +58,13 @@ Result<void> MemberState::OpenStore(FileSystem& fs, std::unique_ptr<mvcc::Backen
     const lease::LeaseTable& table = leases_->table();
     return table.attached_keys() == 0 ? lease::kNoLease : table.LeaseOf(key);
   };
+  store_options.index_file.attachments = {
+      .count = [this] { return leases_->table().attached_keys(); },
+      .parts = lease::LeaseTable::kParts,
+      .visit_part =
+          [this](std::size_t part, const mvcc::IndexAttachments::Visit& visit) {
+            leases_->table().ForEachKeyIn(part, visit);
+          }};
   store_options.commit.on_fatal = std::move(hooks.on_fatal);
   store_options.commit.on_commit = [this](const mvcc::Committer::CommitStats&) {
     disk_space_->Refresh();

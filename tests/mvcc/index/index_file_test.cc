@@ -28,13 +28,7 @@ class IndexFileTest : public testing::Test {
  protected:
   IndexFileTest() {
     EXPECT_TRUE(files_.MakeDirectories("/data").has_value());
-    binding_ = {.mark = "0123456789abcdef",
-                .commit_number = 7,
-                .consistent_index = 40,
-                .term = 3,
-                .revision = 1,
-                .compact_revision = -1,
-                .records = 0};
+    binding_ = {.mark = "0123456789abcdef", .revision = 1, .compact_revision = -1};
   }
 
   void Put(const std::string& key) {
@@ -68,7 +62,7 @@ class IndexFileTest : public testing::Test {
 
   Result<IndexFileSize> Write() {
     return WriteIndexFile(files_, kDatabase,
-                          {.index = index_,
+                          {.view = index_.working(),
                            .binding = binding_,
                            .lease_of =
                                [this](std::string_view key) {
@@ -77,7 +71,22 @@ class IndexFileTest : public testing::Test {
                                }},
                           [] { return true; });
   }
-  Result<LoadedIndex> Read() { return ReadIndexFile(files_, kDatabase, binding_); }
+  Result<LoadedIndex> Read() {
+    return ReadAt({.marks = binding_.mark,
+                   .revision = binding_.revision,
+                   .compact_revision = binding_.compact_revision});
+  }
+  // With `later_` after it.
+  Result<LoadedIndex> ReadAt(const IndexedState& state) {
+    return ReadIndexFile(files_, kDatabase, state,
+                         [this](std::int64_t revision) -> Result<SortedRecords> {
+                           EXPECT_EQ(revision, binding_.revision);
+                           KeyIndexBuilder builder;
+                           KeyIndexBuilder::Chunk& chunk = builder.AddChunk();
+                           for (const auto& record : later_) KV_RETURN_IF_ERROR(chunk.Add(record));
+                           return builder.Sort();
+                         });
+  }
   std::string ErrorOf(const Result<LoadedIndex>& loaded) {
     return loaded.has_value() ? "" : loaded.error().message;
   }
@@ -105,6 +114,7 @@ class IndexFileTest : public testing::Test {
   KeyIndex index_;
   IndexBinding binding_;
   std::map<std::string, std::int64_t> leases_;
+  std::vector<KeyIndexBuilder::Record> later_;
 };
 
 TEST_F(IndexFileTest, AnEmptyIndexComesBack) {
@@ -159,7 +169,7 @@ TEST_F(IndexFileTest, RandomHistoriesComeBackAndGoOn) {
     binding_.revision = revision;
     binding_.compact_revision = compacted;
     ASSERT_TRUE(WriteIndexFile(files_, kDatabase,
-                               {.index = index, .binding = binding_, .lease_of = {}},
+                               {.view = index.working(), .binding = binding_, .lease_of = {}},
                                [] { return true; })
                     .has_value());
     const auto loaded = Read();
@@ -255,30 +265,94 @@ TEST_F(IndexFileTest, ABlockOfAnotherPlaceIsNoticed) {
 TEST_F(IndexFileTest, ItIsOfOneStateOfOneDatabaseOnly) {
   MakeAllForms();
   ASSERT_TRUE(Write().has_value());
-  const std::vector<std::function<void(IndexBinding&)>> changes = {
-      [](IndexBinding& binding) { binding.mark[15] ^= 1; },
-      [](IndexBinding& binding) { binding.mark.clear(); },
-      [](IndexBinding& binding) { ++binding.commit_number; },
-      [](IndexBinding& binding) { ++binding.consistent_index; },
-      [](IndexBinding& binding) { ++binding.term; },
-      [](IndexBinding& binding) { ++binding.revision; },
-      [](IndexBinding& binding) { ++binding.compact_revision; },
-      [](IndexBinding& binding) { ++binding.records; },
+  const std::vector<std::function<void(IndexedState&)>> changes = {
+      [](IndexedState& state) { state.marks[15] ^= 1; },
+      [](IndexedState& state) { state.marks.clear(); },
+      [](IndexedState& state) { state.marks.insert(0, "x"); },
+      [](IndexedState& state) { --state.revision; },
+      [](IndexedState& state) { --state.compact_revision; },
   };
   for (const auto& change : changes) {
-    IndexBinding other = binding_;
+    IndexedState other{.marks = binding_.mark,
+                       .revision = binding_.revision,
+                       .compact_revision = binding_.compact_revision};
     change(other);
-    EXPECT_THAT(ErrorOf(ReadIndexFile(files_, kDatabase, other)), HasSubstr("another state"));
+    EXPECT_THAT(ErrorOf(ReadAt(other)), HasSubstr("another state"));
   }
   EXPECT_TRUE(Read().has_value());
   EXPECT_EQ(CheckIndexFile(files_, kDatabase).value(), binding_);
 }
 
+TEST_F(IndexFileTest, TheMarkMayBeOneOfTheLastFew) {
+  Put("a");
+  ASSERT_TRUE(Write().has_value());
+  std::string marks = binding_.mark;
+  for (char next = 'x'; next <= 'z'; ++next) {
+    EXPECT_TRUE(ReadAt({.marks = marks, .revision = binding_.revision}).has_value()) << next;
+    marks = AddIndexMark(std::string(IndexBinding::kMarkBytes, next), marks);
+    EXPECT_LE(marks.size(), IndexBinding::kMostMarks * IndexBinding::kMarkBytes);
+  }
+  EXPECT_FALSE(ReadAt({.marks = marks, .revision = binding_.revision}).has_value());
+}
+
+TEST_F(IndexFileTest, LaterRecordsJoinTheirKeys) {
+  for (const char* key : {"b", "d", "f"}) Put(key);
+  leases_ = {{"b", 5}, {"d", 6}};
+  ASSERT_TRUE(Write().has_value());
+  const std::int64_t after = binding_.revision;
+  later_ = {
+      {.key = "a", .revision = {after + 1, 0}, .create_revision = after + 1, .version = 1},
+      {.key = "b", .revision = {after + 2, 0}, .create_revision = 2, .version = 2},
+      {.key = "e", .revision = {after + 2, 1}, .create_revision = after + 2, .version = 1},
+      {.key = "f", .revision = {after + 3, 0}, .tombstone = true},
+      {.key = "f", .revision = {after + 4, 0}, .create_revision = after + 4, .version = 1},
+      {.key = "g", .revision = {after + 5, 0}, .create_revision = after + 5, .version = 1},
+  };
+  const auto loaded = ReadAt({.marks = binding_.mark, .revision = after + 5});
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  loaded->index->CheckInvariants();
+  EXPECT_EQ(loaded->later_records, 6U);
+  EXPECT_EQ(loaded->revisions, 9U);
+  ASSERT_EQ(loaded->attachments.size(), 1U);  // b's later record tells its own
+  EXPECT_EQ(loaded->attachments[0].key, "d");
+  std::string shown;
+  loaded->index->working().Visit(KeyRange("", kOpenEnd), 0, [&](const IndexItem& item) {
+    shown += std::string(item.key) + std::to_string(item.created) + "v" +
+             std::to_string(item.version) + " ";
+    return true;
+  });
+  EXPECT_EQ(shown, "a5v1 b2v2 d3v1 e6v1 f8v1 g9v1 ");
+}
+
+TEST_F(IndexFileTest, LaterRecordsThatDoNotFollowAreNoticed) {
+  for (const char* key : {"b", "d"}) Put(key);
+  Delete("d");
+  ASSERT_TRUE(Write().has_value());
+  const std::int64_t at = binding_.revision + 1;
+  const std::vector<KeyIndexBuilder::Record> wrong = {
+      {.key = "b", .revision = {at, 0}, .create_revision = 2, .version = 3},
+      {.key = "b", .revision = {at, 0}, .create_revision = at, .version = 1},
+      {.key = "c", .revision = {at, 0}, .create_revision = 2, .version = 1},
+      {.key = "c", .revision = {at, 0}, .create_revision = at, .version = 2},
+      {.key = "c", .revision = {at, 0}, .tombstone = true},
+      {.key = "d", .revision = {at, 0}, .create_revision = 3, .version = 2},
+      {.key = "d", .revision = {at, 0}, .tombstone = true},
+  };
+  for (const auto& record : wrong) {
+    later_ = {record};
+    EXPECT_THAT(ErrorOf(ReadAt({.marks = binding_.mark, .revision = at})),
+                HasSubstr("do not follow"));
+  }
+  // The rest that a compaction leaves may.
+  later_ = {wrong[0]};
+  EXPECT_TRUE(ReadAt({.marks = binding_.mark, .revision = at, .compact_revision = at}).has_value());
+}
+
 TEST_F(IndexFileTest, WritingThatIsGivenUpLeavesNothingUnderItsName) {
   Put(std::string(index_file::kBlockBytes, 'a'));
-  const auto written =
-      WriteIndexFile(files_, kDatabase, {.index = index_, .binding = binding_, .lease_of = {}},
-                     [] { return false; });
+  const auto written = WriteIndexFile(
+      files_, kDatabase, {.view = index_.working(), .binding = binding_, .lease_of = {}},
+      [] { return false; });
   ASSERT_FALSE(written.has_value());
   EXPECT_EQ(written.error().code, Code::kCanceled);
   EXPECT_EQ(Read().error().code, Code::kNotFound);

@@ -47,6 +47,15 @@ class Replay {
     harness_.options.compaction = {
         .batch_limit = 3, .pause = std::chrono::milliseconds(1), .index_step = 4};
     harness_.options.restore_threads = 3;
+    if (kind == StoreHarness::Kind::kMemory)
+      harness_.options.index_file = {.files = &harness_.files,
+                                     .database_path = harness_.DatabasePath(),
+                                     .seed = 1,
+                                     .saving = {.least_records = 1,
+                                                .share = 3,
+                                                .pause = std::chrono::milliseconds(20),
+                                                .piece_bytes = 10,
+                                                .free_bytes = 0}};
     harness_.Reopen();
     Remember();
   }

@@ -95,6 +95,9 @@ Result<void> Machine::Start() {
                 local_member_->store().revision());
     if (HasUnfinishedCompaction(local_member_->store()))
       world_.faults.Add(Fault::kCompactionResumed);
+    if (local_member_->store().has_loaded_index() &&
+        local_member_->store().metrics().later_records.load() > 0)
+      world_.faults.Add(Fault::kIndexLoaded);
     services_ = make_services();
     local_member_->Start(transport());
     return {};
