@@ -16,8 +16,8 @@ constexpr Duration kIdlePingInterval = std::chrono::hours(2);
 constexpr int kMaxPingStrikes = 2;
 // A gRPC message without content.
 constexpr std::size_t kLeastMessageBytes = 5;
-// What was sent may have been on its way for long, and lie in the client's socket, before the
-// client gives windows back for it.
+// Messages may have been on their way, or in the client's socket, for long before the client gives
+// windows back for them.
 constexpr double kMostBurstsOfProgress = 10;
 
 }  // namespace

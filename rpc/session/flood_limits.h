@@ -26,7 +26,7 @@ class FloodLimits {
 
   // Frames that the client sent, of any kind, or work that costs as much.
   void OnFrames(std::size_t frames) { frame_tokens_ -= static_cast<double>(frames); }
-  // What frames may be for: a call that began, messages that are sent to the client.
+  // Frames are for these: a call that began, messages that are sent to the client.
   void OnCall() { OnMessagesSent(1); }
   void OnMessagesSent(std::size_t messages);
   void OnBytesSent(std::size_t bytes);

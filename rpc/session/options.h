@@ -44,10 +44,10 @@ struct Options {
   // this size, refilled at this rate; past it GOAWAY.
   std::uint32_t reset_burst = 1000;
   std::uint32_t resets_per_second = 100;
-  // Every frame of a client costs CPU, whatever it brings. A connection may send a burst of frames
-  // of this size, refilled at this rate; so many more for each call and each message that we send,
-  // and for each KiB of data in either direction; past it GOAWAY "too_many_frames". Unmodified
-  // clients stay below a tenth (docs/decisions/0064-frames-that-bring-nothing.md).
+  // Every frame of a client costs CPU, also one that brings nothing. A connection may send a burst
+  // of frames of this size, refilled at this rate; so many more for each call and each message that
+  // we send, and for each KiB of data in either direction; past it GOAWAY "too_many_frames".
+  // Unmodified clients stay below a tenth (docs/decisions/0064-frames-that-bring-nothing.md).
   double frame_burst = 20'000;
   double frames_per_second = 1'000;
   double frames_per_message = 32;

@@ -34,7 +34,7 @@ using boost::system::error_code;
 constexpr std::size_t kMaxHeaderBytes = std::size_t{64} << 10U;
 constexpr std::size_t kReadBytes = std::size_t{4} << 10U;
 constexpr unsigned kTooManyRequests = 429;
-// As in Go's client.
+// Go's client takes as many.
 constexpr int kMaxInterimAnswers = 5;
 
 // HOST:PORT, HOST or [HOST]:PORT.
@@ -179,7 +179,7 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange<Stream>> {
     }
     Read();
   }
-  // The final answer follows. Nobody asked for what 101 means.
+  // The final answer follows. A check does not ask for another protocol, which 101 would begin.
   bool IsInterim() const {
     const unsigned status = parser_->get().result_int();
     return status >= 100 && status < 200 && status != 101;

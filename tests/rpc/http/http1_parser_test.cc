@@ -159,7 +159,7 @@ TEST(Http1ParserTest, InterimAnswersHaveABoundAndCountInTheHeads) {
   const std::string large = "HTTP/1.1 100 x\r\na: " + std::string(1500, 'a') + "\r\n\r\n";
   EXPECT_EQ(error_of(large, 2), Code::kOk);
   EXPECT_EQ(error_of(large, 3), Code::kResourceExhausted);
-  // Nobody asked for another protocol.
+  // The request did not ask for another protocol.
   EXPECT_EQ(error_of("HTTP/1.1 101 Switching Protocols\r\n\r\n", 1), Code::kUnimplemented);
 }
 

@@ -271,7 +271,7 @@ TEST(AbuseTest, FramesThatBringNothingAreCutOff) {
   TestServer server;
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     Http2Client client(server.port(), Handshake() + kinds[i].first);
-    // What it is answered is read while it sends, so that no full socket ends this.
+    // Answers are read while it sends, so that no full socket ends this.
     std::thread sender([&] {
       std::string flood;
       for (int j = 0; j < 1000; ++j) flood += kinds[i].second;

@@ -511,7 +511,7 @@ TEST(GrpcServerTest, ManyClientsOnSeveralLoops) {
   EXPECT_EQ(good, 600);
 }
 
-// Heavy use by a client that nobody changed (its windows grow by BDP pings, and it gives them back
+// Heavy use by an unmodified client (its windows grow by BDP pings, and it gives them back
 // often) stays below a tenth of the frames that are allowed.
 TEST(GrpcServerTest, AClientSendsATenthOfTheFramesThatItMay) {
   Options options;
