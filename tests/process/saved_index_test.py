@@ -186,7 +186,7 @@ class SavedIndexTest(unittest.TestCase):
         self.check_start(before, reads=False, warns=True)
 
     def test_a_kill_while_it_is_written_costs_only_the_time(self):
-        """At each point of the writing; from its rename on the file is whole, and before the one of the start is."""
+        """At each point of the writing; from its rename on the file is whole."""
         before = state(self.member)
         self.stop()
         at = points.Points(self.member)
