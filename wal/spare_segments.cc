@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "base/aside.h"
+#include "base/background/aside.h"
 #include "wal/segment_name.h"
 
 namespace kvorum::wal {

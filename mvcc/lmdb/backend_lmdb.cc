@@ -14,7 +14,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "base/aside.h"
+#include "base/background/aside.h"
 #include "base/check.h"
 #include "base/failpoint/failpoint.h"
 #include "base/file_system.h"

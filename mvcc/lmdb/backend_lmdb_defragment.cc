@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "base/aside.h"
+#include "base/background/aside.h"
 #include "base/failpoint/failpoint.h"
 #include "base/file_system.h"
 #include "mvcc/lmdb/backend_lmdb_format.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/api_errors.h"
-#include "base/aside.h"
+#include "base/background/aside.h"
 #include "mvcc/lmdb/backend.h"
 #include "mvcc/store/store.h"
 

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "base/aside.h"
+#include "base/background/aside.h"
 #include "mvcc/lmdb/backend.h"
 #include "mvcc/records/bucket.h"
 #include "mvcc/store/store.h"

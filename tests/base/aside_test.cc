@@ -1,6 +1,6 @@
 // Idle threads on the real scheduler. Every processor is kept busy by a thread like any other,
 // beside which an idle one gets a seventieth of it (or, by SCHED_IDLE, a three hundredth).
-#include "base/aside.h"
+#include "base/background/aside.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

@@ -90,8 +90,12 @@ Headers RequestHeaders(
   return headers;
 }
 
+std::string OpenStream(std::uint32_t stream_id, std::string_view path) {
+  return Frame(FrameType::kHeaders, kEndHeaders, stream_id, HeaderBlock(RequestHeaders(path)));
+}
+
 std::string UnaryCall(std::uint32_t stream_id, std::string_view path, std::string_view request) {
-  return Frame(FrameType::kHeaders, kEndHeaders, stream_id, HeaderBlock(RequestHeaders(path))) +
+  return OpenStream(stream_id, path) +
          Frame(FrameType::kData, kEndStream, stream_id, Message(request));
 }
 

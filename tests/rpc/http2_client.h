@@ -56,6 +56,8 @@ std::string Message(std::string_view bytes, std::uint8_t flags = 0);
 Headers RequestHeaders(
     std::string_view path,
     const std::vector<std::pair<std::string, std::optional<std::string>>>& change = {});
+// The frame that begins a call.
+std::string OpenStream(std::uint32_t stream_id, std::string_view path);
 // The frames of one unary call.
 std::string UnaryCall(std::uint32_t stream_id, std::string_view path, std::string_view request);
 // Preface and empty SETTINGS.

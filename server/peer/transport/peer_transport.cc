@@ -9,7 +9,7 @@
 
 #include "api/member_id.h"
 #include "api/version.h"
-#include "base/aside.h"
+#include "base/background/aside.h"
 #include "base/check.h"
 #include "base/inbox.h"
 #include "base/log/logging.h"

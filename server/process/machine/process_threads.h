@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "auth/password_workers.h"
-#include "base/aside.h"
+#include "base/background/aside.h"
 #include "base/executor.h"
 #include "base/failpoint/failpoint.h"
 

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <utility>
 
-#include "base/aside.h"
+#include "base/background/aside.h"
 #include "base/log/logging.h"
 #include "rpc/call/service.h"
 #include "server/call/access.h"

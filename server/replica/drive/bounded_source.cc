@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "base/aside.h"
+#include "base/background/aside.h"
 
 namespace kvorum::server {
 

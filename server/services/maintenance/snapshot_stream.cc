@@ -7,7 +7,7 @@
 #include "api/maintenance_encode.h"
 #include "api/storage_version.h"
 #include "base/api_errors.h"
-#include "base/aside.h"
+#include "base/background/aside.h"
 #include "base/log/logging.h"
 #include "base/text/duration_text.h"
 #include "base/text/human_bytes.h"

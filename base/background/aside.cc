@@ -1,4 +1,4 @@
-#include "base/aside.h"
+#include "base/background/aside.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,9 +1,10 @@
 """Every processor is kept busy by a thread like any other. What the server computes in the background gives way to
-it at once, and yet ends: on its idle threads alone (base/aside.h) each of these would take some minutes.
+it at once, and yet ends: on its idle threads alone (base/background/aside.h) each of these would take some minutes.
 """
 
 import glob
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -12,8 +13,10 @@ import unittest
 
 from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
-import ctl
-import server
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import ctl  # noqa: E402
+import server  # noqa: E402
 
 OPERATIONS = 5_000
 TRANSACTIONS = 120
