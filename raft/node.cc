@@ -157,8 +157,8 @@ Result<void> Node::Step(Message message) {
                                             .knows_nothing = term_ == 0 && log_.last_index() == 0,
                                             .takes_conf_change_v2 = config_.takes_conf_change_v2}));
   // The only comparison of a message's term that drops it: behind it, each message is of our term
-  // but three. A request that a member forwards to its leader has none, a pre-vote and its grant
-  // name a later one.
+  // but three. A request that a member forwards to its leader has none, or that of a member that
+  // reads (VouchesFor); a pre-vote and its grant name a later one.
   if (!AgreeOnTerm(message)) return {};
   return Dispatch(message);
 }
@@ -169,7 +169,7 @@ Result<void> Node::Step(Message message) {
 bool Node::AgreeOnTerm(const Message& message) {
   if (message.type == MessageType::kProp || message.type == MessageType::kReadIndex ||
       message.term == 0)
-    return true;  // requests, without a term
+    return true;  // requests
   if (message.term == term_) return true;
   if (message.term < term_) {
     RefuseOldTerm(message);
@@ -238,8 +238,7 @@ Result<void> Node::Dispatch(Message& message) {
       return is_leader ? HandleProposals(message) : Result<void>();
     case MessageType::kReadIndex:
       // Ignores those that are no longer members, or not yet.
-      if (is_leader && tracker_.IsMember(message.from))
-        AddRead(message.from, std::move(message.entries.front().data));
+      if (is_leader && tracker_.IsMember(message.from)) HandleReadIndex(message);
       return {};
     case MessageType::kReadIndexResp:
       return HandleReadResponse(message);

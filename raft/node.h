@@ -254,6 +254,8 @@ class Node {
   bool IsAlone() const;
 
   // reads.cc: linearizable reads.
+  bool VouchesFor(const Message& request) const;
+  void HandleReadIndex(Message& message);
   Dropped AddRead(MemberId requester, SharedBytes context);
   Result<void> HandleReadResponse(const Message& message);
   void AnswerRead(const PendingRead& read);

@@ -11,10 +11,38 @@ namespace kvorum::raft {
 Dropped Node::ReadIndex(std::uint64_t context) {
   if (role_ == Role::kLeader) return AddRead(config_.id, EncodeContext(context));
   if (leader_ == kNone) return Dropped::kNoLeader;
-  Message message{.type = MessageType::kReadIndex, .to = leader_};
+  // With a term it says that this member was in that term when the read had begun (VouchesFor).
+  // One that lost data may have lost its vote for a later leader, and does not say it.
+  Message message{.type = MessageType::kReadIndex,
+                  .to = leader_,
+                  .term = lost_data_.stands() ? Term{0} : term_};
   message.entries.push_back({.data = EncodeContext(context)});
   Send(std::move(message));
   return Dropped::kNot;
+}
+
+// A round asks a quorum, after the read has begun, whether a later term may have a leader. A
+// follower that names our term in its request has answered that: it sent it after its read had
+// begun, and until then it had not voted in a later term. Nor have we, now. If the two of us are a
+// quorum, nobody had won a later term when the read began, so whatever was committed by then is
+// committed in our log. The request vouches for this read alone: others may have come since it was
+// sent. However late it arrives, the argument is of the time at which it was sent.
+// Raft: thesis 6.4
+bool Node::VouchesFor(const Message& request) const {
+  if (request.term != term_) return false;
+  return QuorumValue(tracker_.conf_state(), [&](MemberId id) {
+    return id == config_.id || (id == request.from && tracker_.progress().at(id).lost == Index{0});
+  });
+}
+
+void Node::HandleReadIndex(Message& message) {
+  const MemberId requester = message.from;
+  SharedBytes& context = message.entries.front().data;
+  if (HasCommittedInTerm() && VouchesFor(message)) {
+    AnswerRead({.requester = requester, .context = std::move(context), .index = log_.committed()});
+  } else {
+    AddRead(requester, std::move(context));
+  }
 }
 
 // Raft: thesis 6.4; thesis 6.4.1

@@ -242,6 +242,39 @@ TEST_F(LostDataTest, ItConfirmsNoReadUntilItIsWhole) {
   EXPECT_EQ(cluster_.answered_reads(), answered + 1);
 }
 
+// Its request would be an answer to the leader's round, given beforehand.
+TEST_F(LostDataTest, ItsOwnReadSaysNothingOfTheTermUntilItIsWhole) {
+  Start(3);
+  Write(5);
+  const Disk older = member(3).disk();
+  Write(5);
+  const Message whole{.type = MessageType::kReadIndex,
+                      .to = 1,
+                      .from = 3,
+                      .term = node(1).term(),
+                      .entries = {{.data = EncodeContext(7)}}};
+  const auto are_answered_at_once = [&](const Message& request) {
+    EXPECT_TRUE(node(1).Step(request).has_value());
+    return std::ranges::any_of(member(1).TakeReady().messages, [](const Message& message) {
+      return message.type == MessageType::kReadIndexResp;
+    });
+  };
+  EXPECT_TRUE(are_answered_at_once(whole));
+  cluster_.network().clear();
+  member(3).ReplaceDisk(older);
+  node(3).LoseData();
+  node(1).FollowerLostData(3);
+  EXPECT_FALSE(are_answered_at_once(whole)) << "sent before the leader was told";
+  for (const Message& message : std::exchange(cluster_.network(), {}))
+    if (message.to == 3 && message.type == MessageType::kHeartbeat) cluster_.Deliver(message);
+  ASSERT_TRUE(node(3).lost_data().stands());
+  EXPECT_EQ(node(3).ReadIndex(8), Dropped::kNot);
+  const Ready ready = member(3).TakeReady();
+  const auto request = std::ranges::find(ready.messages, MessageType::kReadIndex, &Message::type);
+  ASSERT_NE(request, ready.messages.end());
+  EXPECT_EQ(request->term, 0);
+}
+
 TEST_F(LostDataTest, ToldSoItWaitsForWhatItMayHaveAcknowledgedToThisLeader) {
   Start(3);
   Write(3);
