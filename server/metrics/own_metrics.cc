@@ -83,11 +83,8 @@ void AddSpanRows(MetricsRegistry& registry, const MetricSources& of) {
                  [&of] { return of.spans().waiting_bytes; });
 }
 
-}  // namespace
-
-void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
+void AddStoreRows(MetricsRegistry& registry, const MetricSources& of) {
   const auto store = [&of]() -> const mvcc::Store& { return of.reads->store; };
-  const auto replica = [&of]() -> const Replica& { return of.reads->cluster.replica; };
   registry.Gauge("kvorum_write_buffer_bytes", "Bytes published and not yet in the database.",
                  [store] { return store().PendingBytes(); });
   registry.Histogram("kvorum_commit_bytes", "Bytes of a commit.",
@@ -103,6 +100,33 @@ void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
   registry.Counter("kvorum_saved_index_bytes_total",
                    "Bytes of key indexes that were saved while serving.",
                    [store] { return store().metrics().saved_index_bytes.load(); });
+}
+
+void AddWatcherRows(MetricsRegistry& registry, const MetricSources& of) {
+  const auto replica = [&of]() -> const Replica& { return of.reads->cluster.replica; };
+  registry.Gauge("kvorum_watch_inbox_bytes", "Bytes of events that no I/O loop has matched yet.",
+                 [&of] { return of.watches->WaitingBytes(); });
+  registry.Family("kvorum_watch_lag_revisions", MetricType::kGauge, {"watchers"},
+                  "Revisions that the watcher that is furthest behind lacks.", [&of](Samples& out) {
+                    const watch::Hub::Lag lag = of.watches->LargestLag();
+                    out.Add({"synced"}, static_cast<double>(lag.synced));
+                    out.Add({"unsynced"}, static_cast<double>(lag.unsynced));
+                    out.Add({"awaited"}, static_cast<double>(lag.awaited));
+                    out.Add({"crowd"}, static_cast<double>(lag.crowd));
+                  });
+  registry.Gauge("kvorum_proposals_held_for_watchers",
+                 "Writes of keys that wait for watchers (--max-watch-lag, --soft-watch-lag).",
+                 [replica] { return replica().waiting_proposals().held_for_watchers(); });
+  registry.Counter("kvorum_proposals_ever_held_for_watchers_total",
+                   "Writes of keys that have waited for watchers.",
+                   [replica] { return replica().waiting_proposals().ever_held_for_watchers(); });
+}
+
+}  // namespace
+
+void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
+  const auto replica = [&of]() -> const Replica& { return of.reads->cluster.replica; };
+  AddStoreRows(registry, of);
   registry.Counter("kvorum_read_rounds_total", "Rounds that confirmed linearizable reads.",
                    [replica] { return replica().read_counts().rounds.value(); });
   registry.Gauge("kvorum_reads_waiting", "Batches of linearizable reads not yet answered.",
@@ -128,22 +152,7 @@ void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
                    [replica] { return replica().refused_messages(); });
   registry.Counter("kvorum_repeated_proposals_total", "Forwarded proposals that came again.",
                    [replica] { return replica().repeated_proposals(); });
-  registry.Gauge("kvorum_watch_inbox_bytes", "Bytes of events that no I/O loop has matched yet.",
-                 [&of] { return of.watches->WaitingBytes(); });
-  registry.Family("kvorum_watch_lag_revisions", MetricType::kGauge, {"watchers"},
-                  "Revisions that the watcher that is furthest behind lacks.", [&of](Samples& out) {
-                    const watch::Hub::Lag lag = of.watches->LargestLag();
-                    out.Add({"synced"}, static_cast<double>(lag.synced));
-                    out.Add({"unsynced"}, static_cast<double>(lag.unsynced));
-                    out.Add({"awaited"}, static_cast<double>(lag.awaited));
-                    out.Add({"crowd"}, static_cast<double>(lag.crowd));
-                  });
-  registry.Gauge("kvorum_proposals_held_for_watchers",
-                 "Writes of keys that wait for watchers (--max-watch-lag, --soft-watch-lag).",
-                 [replica] { return replica().waiting_proposals().held_for_watchers(); });
-  registry.Counter("kvorum_proposals_ever_held_for_watchers_total",
-                   "Writes of keys that have waited for watchers.",
-                   [replica] { return replica().waiting_proposals().ever_held_for_watchers(); });
+  AddWatcherRows(registry, of);
   registry.Gauge("kvorum_answer_memory_bytes", "Memory of answers that clients have not read.",
                  [&of] { return of.reads->answers.used_bytes(); });
   registry.Gauge("kvorum_answer_memory_limit_bytes", "The bound of that.",

@@ -163,7 +163,7 @@ TEST_F(DamageTest, AChangedByteOfABatchThatHasBeenAppliedIsRefusedAndNothingIsCh
     return Fail(Code::kDataLoss, "the database cannot be read");
   };
   ASSERT_TRUE(fs_.Corrupt(Path(files_.back()), last_batch_at_ + 20, 0x02));
-  EXPECT_FALSE(OpenCopy().has_value()) << "nobody can tell";
+  EXPECT_FALSE(OpenCopy().has_value()) << "the damage may be anywhere";
 }
 
 TEST_F(DamageTest, NoLengthToWhichTheLogIsCutPasses) {

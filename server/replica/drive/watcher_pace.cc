@@ -11,7 +11,7 @@ namespace kvorum::server {
 namespace {
 
 constexpr Duration kPauseOfLeast = Duration(std::chrono::seconds(1)) / WatcherPace::kLeastPerSecond;
-// Of those that passed while the executor was held up.
+// The bound of how many pass at once after the executor was held up.
 constexpr std::int64_t kMostAtOnce = 100;
 
 std::int64_t Signed(std::uint64_t bound) {

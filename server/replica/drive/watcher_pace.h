@@ -7,9 +7,9 @@
 // only watchers whose clients read hold a write back.
 //
 // The soft bound is on by default, so no client may stop writes by it. It counts only the lag that
-// a crowd of watchers' streams has in common, and lets kLeastPerSecond writes pass whatever it is.
-// There is room for as many as it exceeds the lag by: those on their way may pass it, and a writer
-// of whatever number in flight is not slowed while no crowd is behind.
+// a crowd of watchers' streams has in common, and lets kLeastPerSecond writes pass however large it
+// is. There is room for as many as it exceeds the lag by: those on their way may pass it, and a
+// writer with any number in flight is not slowed while no crowd is behind.
 //
 // Used by the raft executor. Cost: one call of each bound's lag a batch, for the hard one also a
 // short lock, and the same each kLook while some are held. Without a bound it is not called.
@@ -32,7 +32,7 @@ class WatcherPace {
  public:
   // The pause between two looks at what is held.
   static constexpr Duration kLook = std::chrono::milliseconds(1);
-  // What the soft bound leaves of the rate of writes at least, while some are held.
+  // The rate of writes that the soft bound leaves at least, while some are held.
   static constexpr std::int64_t kLeastPerSecond = 2'000;
   // The revisions that this member's watchers lack, for which writes may wait.
   using Lag = std::function<std::int64_t()>;

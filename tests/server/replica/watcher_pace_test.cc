@@ -159,7 +159,7 @@ class SoftPaceTest : public WatcherPaceTest {
   SoftPaceTest() : WatcherPaceTest({.soft = 3}) {}
 };
 
-// A stranger's watchers must not be able to stop writes, whatever they do.
+// A stranger's watchers cannot stop writes.
 TEST_F(SoftPaceTest, WritesAreSlowedAndNeverStopped) {
   lag_ = 1'000'000;
   EXPECT_THAT(Arrive({1, 2, 3, 4, 5}), IsEmpty());
