@@ -207,10 +207,8 @@ TEST_F(ApplyTurnsTest, ASnapshotTakesItsTurnAndNothingIsAppliedWhileItIsInstalle
 }
 
 TEST_F(ApplyTurnsTest, AHoleAmongTheEntriesThatWaitIsABrokenInvariant) {
-  PushSnapshot(5);
+  PushSnapshot(5);  // the entries wait behind it
   Push(1);
-  RunApply();
-  loop_->CheckInvariants();
   ++last_;  // an entry that never comes
   Push(1);
   RunApply();
