@@ -53,8 +53,8 @@ class SimpleTokens {
   // The tokens that one thread has seen recently, so that it need not contend with others at every
   // request.
   class Recent;
-  // The same; empty if there is no such token. For a token in `recent` the renewal and the end by
-  // age take effect up to kRecentFor late, or a sixteenth of its life; the end of its user's
+  // The user; empty if there is no such token. For a token in `recent`, renewal and expiry are late
+  // by up to kRecentFor or a sixteenth of its life, whichever is less. The end of its user's
   // sessions takes effect at once.
   SharedBytes Find(std::string_view token, TimePoint now, Recent& recent);
   static constexpr Duration kRecentFor = std::chrono::seconds(1);

@@ -62,7 +62,7 @@ class ThreadCells {
     return {row, place == ThreadPlace::kShared};
   }
   void Add(std::size_t cell, std::uint64_t n) { Here().Add(cell, n); }
-  // Modulo 2^64, so that what is added may be taken away by another thread.
+  // The sum is modulo 2^64, so that one thread may subtract (add -n) what another has added.
   std::uint64_t Sum(std::size_t cell) const;
 
  private:

@@ -1,6 +1,6 @@
-// A bbolt file's pages, read one at a time through base's File: an error of the disk, or a file
-// that shrinks meanwhile, is a value and not a signal, as it would be with a mapping, and simulated
-// disks work. The price is a copy from the page cache (docs/decisions/0033).
+// Reads a bbolt file's pages one at a time through base's File, so simulated disks work too. If the
+// disk fails or the file shrinks meanwhile, an error is returned; a mapping would raise a signal.
+// The price is a copy from the page cache (docs/decisions/0033).
 //
 // Used by one thread at a time.
 #pragma once

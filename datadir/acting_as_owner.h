@@ -17,8 +17,8 @@ namespace kvorum::datadir {
 
 class ActingAsOwner {
  public:
-  // The owner of member/snap, or where that is root's or missing, of member, or of the directory
-  // itself. No user, and nothing changes, where all is root's or this process is not root's.
+  // Acts as the owner of member/snap, of member or of the directory itself: the first of them that
+  // exists and is not root's. If there is none, or this process is not root's, nothing changes.
   // kPermissionDenied if root may not do this here.
   static Result<ActingAsOwner> OfMember(const std::string& data_dir);
   // The owner of the folder, or where that is missing, of the nearest one above it.

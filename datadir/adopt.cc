@@ -278,7 +278,8 @@ class Adoption {
       KV_TRY(const mvcc::Reader reader, backend->NewReader());
       KV_TRY(const auto built, mvcc::ComputeSnapshotTotals(*reader));
       if (built != read) {
-        return Fail(Code::kDataLoss, unfinished + " differs from the database it was made of");
+        return Fail(Code::kDataLoss,
+                    unfinished + " differs from the database that it was made from");
       }
       result_.records = read.records;
       is_read_ = true;

@@ -32,7 +32,7 @@ class Rewriting {
     bbolt::Cursor names = from_.NewCursor(from_.root());
     KV_TRY(bool more, names.First());
     while (more) {
-      if (!names.is_bucket()) return NotEtcds("a key that is in no bucket");
+      if (!names.is_bucket()) return NotEtcds("a key outside any bucket");
       KV_RETURN_IF_ERROR(CopyBucket(names));
       KV_TRY(more, names.Next());
     }
@@ -114,7 +114,7 @@ Result<void> MakeCopy(FileSystem& fs, const RewriteOptions& options, const std::
   KV_TRY(const auto made, bbolt::Reader::Open(fs, copy));
   KV_TRY(const std::uint32_t read, bbolt::ContentHash(*made));
   if (read == put) return {};
-  return Fail(Code::kDataLoss, copy + " differs from the database it was made of");
+  return Fail(Code::kDataLoss, copy + " differs from the database that it was made from");
 }
 
 // Tells whether a file of the machine still has a name. A simulated disk's has none there.

@@ -25,7 +25,7 @@ std::string NumbersOf(std::string_view bytes) {
 
 Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
   KV_CHECK(context_ != nullptr && EVP_DigestInit_ex(context_, EVP_sha256(), nullptr) == 1,
-           "SHA-256 is not to be had");
+           "SHA-256 is not available");
 }
 
 Sha256::~Sha256() { EVP_MD_CTX_free(context_); }

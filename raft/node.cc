@@ -37,7 +37,7 @@ Result<void> CheckRestart(const Restart& restart) {
   if (restart.snapshot_index.value() > kMaxNumber || restart.hard_state.term.value() > kMaxNumber)
     return BadRestart("a term or index that cannot be");
   if (!AreConsecutive(restart.entries, restart.snapshot_index, restart.snapshot_term))
-    return BadRestart("the entries do not follow the snapshot and each other");
+    return BadRestart("the entries are not consecutive after the snapshot");
   if (restart.hard_state.commit > last_index)
     return BadRestart("more is committed than the log holds");
   if (restart.applied > last_index) return BadRestart("more is applied than the log holds");

@@ -24,7 +24,7 @@ Dropped Node::ReadIndex(std::uint64_t context) {
 // A round asks a quorum, after the read has begun, whether a later term may have a leader. A
 // follower that names our term in its request has answered that: it sent it after its read had
 // begun, and until then it had not voted in a later term. Nor have we, now. If the two of us are a
-// quorum, nobody had won a later term when the read began, so whatever was committed by then is
+// quorum, no member had won a later term when the read began, so every entry committed by then is
 // committed in our log. The request vouches for this read alone: others may have come since it was
 // sent. However late it arrives, the argument is of the time at which it was sent.
 // Raft: thesis 6.4

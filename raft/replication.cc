@@ -10,7 +10,7 @@ namespace kvorum::raft {
 // Raft: paper 5.4.2
 void Node::MaybeCommit() {
   const Index index = tracker_.QuorumMatch();
-  // Entries of earlier terms are committed only by one of our own (figure 8).
+  // A quorum has it on disk. Entries of earlier terms are committed by one of ours only (figure 8).
   if (index <= log_.committed() || !log_.Matches(index, term_)) return;
   const bool is_first_of_term = !HasCommittedInTerm();
   log_.CommitTo(index);

@@ -24,11 +24,11 @@ class EntryCursor {
  public:
   EntryCursor(FileSystem& fs, std::string dir) : fs_(fs), dir_(std::move(dir)) {}
 
-  // The term of the entry that counts: a log may hold several of one index, all but one of them
-  // void.
+  // Returns the term of the valid entry at an index: the log may still hold others of that index,
+  // which were replaced.
   using TermOf = std::function<raft::Term(raft::Index index)>;
-  // Entries from `from` on up to `to`, of so many bytes together but at least one. kNotFound if the
-  // log begins later; kDataLoss if it does not hold what it should.
+  // The entries `from` to `to`, at least one; none is added once they have `max_size_bytes`.
+  // kNotFound if the log begins later; kDataLoss if it lacks an entry that it should hold.
   Result<std::vector<raft::Entry>> Read(raft::Index from, raft::Index to,
                                         std::size_t max_size_bytes, const TermOf& term_of);
 

@@ -7,7 +7,7 @@
 
 namespace kvorum {
 
-// A name this near to a known one is taken for a slip.
+// A name within this distance of a known one is taken for a typing error.
 inline constexpr std::size_t kNearDistance = 2;
 
 std::size_t EditDistance(std::string_view a, std::string_view b);

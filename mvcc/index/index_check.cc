@@ -39,7 +39,7 @@ void CheckEntry(const Entry& entry) {
 
 void CheckNode(const Node& node) {
   KV_CHECK(node.count() > 0, "a node is empty");
-  KV_CHECK(node.count() <= kFanOut, "a node holds more than fits in");
+  KV_CHECK(node.count() <= kFanOut, "a node holds more keys than it has room for");
   for (int slot = 0; slot < node.count(); ++slot) {
     KV_CHECK(slot == 0 || node.key(slot - 1) < node.key(slot), "keys do not ascend in a node");
     KV_CHECK(CommonPrefix(node.key(0), node.key(slot)) >= node.prefix,

@@ -38,7 +38,7 @@ struct IndexItem {
   std::int64_t version = 0;  // puts since then, 1 for the first
 };
 
-// Decides whether a tombstone at exactly the compacted revision counts as kept (KeyIndex::IsKept).
+// Decides whether a tombstone at exactly the compacted revision counts as kept (IndexView::IsKept).
 enum class KeepRule {
   kCompaction,  // yes: the record stays in the backend (since etcd 3.5.16)
   kHash,        // no: HashKV equals that of members which delete it

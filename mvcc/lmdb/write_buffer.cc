@@ -92,8 +92,8 @@ std::size_t SegmentOf(const Segments& segments, Revision revision) {
   return after == segments.begin() ? 0 : static_cast<std::size_t>(after - segments.begin()) - 1;
 }
 
-// Main revisions follow each other without a gap and each has at least one record, so a record is
-// at or after the difference of the main revisions: with one record each the first look hits.
+// Main revisions have no gap and at least one record each. So the position of a record is at least
+// the difference of its main revision to the first one; with one record each it is equal.
 const RevisionRecord* LowerBound(std::span<const RevisionRecord> records, Revision revision) {
   std::size_t low = 0;
   std::size_t high = records.size();

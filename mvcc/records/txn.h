@@ -42,7 +42,7 @@ class LeaseChecker {
   virtual bool LeaseExists(std::int64_t lease) const = 0;
 };
 
-// Keeps, beside the store, the lease of each key.
+// Keeps, beside the store, the lease of each key. Used by the apply executor only.
 class LeaseAttachments {
  public:
   virtual ~LeaseAttachments() = default;

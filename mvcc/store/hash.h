@@ -19,8 +19,8 @@ struct KvHash {
   std::uint32_t hash = 0;
   std::int64_t revision = 0;           // hashed up to here (hash_revision)
   std::int64_t compact_revision = -1;  // the compaction that the hash assumes
-  // The hash that an equal member gives which is at the other side of a compaction at `revision`,
-  // if no key lives there: the two may differ (KvHasher).
+  // The hash that an equal member gives if only one of the two has compacted at `revision`. It may
+  // differ from `hash` if no key lives there (KvHasher).
   std::optional<std::uint32_t> other_hash{};
 
   // True if a member that answers `theirs`, for the same revision and compaction, has the same
@@ -31,11 +31,11 @@ struct KvHash {
 // Used by one thread, fed in revision order.
 //
 // Records up to the compacted revision count only if they outlive a compaction at the hashed
-// revision; a tombstone at exactly the compacted revision never counts, since older members have
-// deleted it. If no key lives at the hashed revision, none of them outlives it. Then etcd counts
-// all that its disk still has, until it compacts at that revision, and none in the hash that this
-// compaction leaves: two numbers for one history, the one that the member does not give being
-// `other_hash`.
+// revision. A tombstone at exactly the compacted revision never counts, since older members have
+// deleted it. If no key lives at the hashed revision, none of these records outlives it. Until etcd
+// compacts there, it counts all of them that its disk still has; the hash that this compaction
+// leaves counts none. So one history has two hashes: `other_hash` is the one that the member does
+// not give.
 class KvHasher {
  public:
   // For the history up to `revision` as HashKV asks for it, when compact_revision (-1: none) was

@@ -15,7 +15,7 @@
 
 namespace kvorum::mvcc {
 
-// Finds the records of a state.
+// Finds the records of a state. Used by one thread at a time.
 class RecordSource {
  public:
   virtual ~RecordSource() = default;

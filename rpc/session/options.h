@@ -37,8 +37,8 @@ struct Options {
   // refused.
   std::uint64_t max_unsent_bytes = 16 * 1024 * 1024;
   std::uint32_t max_waiting_requests = 1024;
-  // The memory of answers, of all connections and of their makers; outlives the server. Null: no
-  // bound.
+  // Counts the memory of answers, those that connections hold and those that are being made.
+  // Outlives the server. Null: no bound.
   AnswerMemory* answers = nullptr;
   // Streams reset by the client before it got anything of their answer, within a second: a burst of
   // this size, refilled at this rate; past it GOAWAY.

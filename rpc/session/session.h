@@ -43,8 +43,8 @@ class Session {
   virtual bool ending() const = 0;
   // Nothing more is to be read or sent: the connection can be closed once its output is out.
   virtual bool ended() const = 0;
-  // True while more input would only accumulate; `blocked` if the socket takes no output at
-  // present.
+  // True while further input, or the answers to it, would only pile up in memory. `blocked`: the
+  // socket takes no output at present.
   virtual bool pauses_input(bool blocked) const = 0;
   // Bytes of answers waiting to be sent, and of requests not handed over.
   virtual std::size_t held_bytes() const = 0;

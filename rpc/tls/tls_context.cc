@@ -156,8 +156,8 @@ Result<SslCtxPtr> MakeContext(const TlsOptions& options, const Material& materia
   return context;
 }
 
-// OpenSSL tells whether it accepts a matching pair only when it is given one: a key may be too
-// short. A pair that is refused must fail alone, or it would take everything read with it along.
+// OpenSSL may refuse a matching pair, as for a key that is too short, and says so only when it gets
+// the pair. So it is tried here alone: later, its refusal would discard all that was read with it.
 Result<std::shared_ptr<const KeyPair>> TakePair(const TlsOptions& options, const Watched& watched,
                                                 Watched::Contents contents) {
   auto pair = ParseKeyPair(contents[0], contents[1], watched.paths()[0], watched.paths()[1]);

@@ -20,8 +20,8 @@
 
 namespace kvorum::server {
 
-// Waits for such a proposal, and learns its final outcome only. It keeps the data for the next
-// attempt: one object in all, since there is one for every write.
+// Waits for such a proposal and learns only its final outcome; one thread at a time uses it. Keeps
+// the data for the next attempt: one object in all, since there is one for every write.
 class AdmittedWaiter : public Waiter {
  public:
   void Applied(ApplyResult result) final;

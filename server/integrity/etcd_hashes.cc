@@ -91,7 +91,7 @@ bool EtcdHashes::Compare(const mvcc::KvHash& own, const MembershipView& etcd) {
                                      own.revision);
   const EtcdComparison found = CompareWithEtcd(own, answers);
   for (const PeerHashAnswer* const other : found.different) {
-    KV_ERROR("a member of etcd holds other keys", {"remote-peer-id", IdText(other->id)},
+    KV_ERROR("an etcd member holds different keys", {"remote-peer-id", IdText(other->id)},
              {"revision", own.revision}, {"compact-revision", own.compact_revision},
              {"hash", own.hash}, {"remote-peer-hash", other->hash->hash.hash});
   }

@@ -54,7 +54,7 @@ std::vector<OlderMember> FindOlderMembers(PeerRequester& peers,
 }
 
 std::string OlderMembersRefusal(const std::vector<OlderMember>& older) {
-  std::string text = "beside older members of etcd keys part in silence while auth is on (";
+  std::string text = "with older etcd members, keys can diverge silently while auth is on (";
   for (const OlderMember& member : older) {
     if (&member != &older.front()) text += ", ";
     text.append(member.name.empty() ? "member " + IdText(member.id) : member.name);

@@ -22,7 +22,7 @@ constexpr Duration kAnswerTimeout = std::chrono::seconds(1);
 // Between two passes while there are writes, and while there are none.
 constexpr Duration kBusyPause = std::chrono::seconds(1);
 constexpr Duration kIdlePause = std::chrono::seconds(20);
-// Until a compaction may have ended, or a reader's place is free.
+// How long to wait for a compaction to end, or for a reader's place, before trying again.
 constexpr Duration kRetry = std::chrono::milliseconds(200);
 constexpr std::uint64_t kRecordsAStep = 1000;
 constexpr Duration kWork = std::chrono::milliseconds(5);

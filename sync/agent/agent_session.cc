@@ -99,7 +99,7 @@ void AgentSession::Hold(std::int64_t revision) {
   Finish({});
 }
 
-// Keys that may still hang on a lease of ours must not stand beside the other agent's.
+// Revokes the lease, since keys that are still attached to it must not stand beside the other's.
 void AgentSession::Refuse() {
   is_held_by_another_ = true;
   revision_ = 0;

@@ -64,7 +64,7 @@ class Registry {
   // Grows with every report that was noted.
   std::uint64_t reports() const { return reports_; }
 
-  // An entry that the store is to have or, without a record, to lose.
+  // An entry to be written to the store or, if it has no record, to be deleted there.
   struct Change {
     std::string id;
     std::uint64_t version = 0;
@@ -76,7 +76,7 @@ class Registry {
   std::vector<Change> TakeChanges();
   // The store has this version; a newer one stays dirty.
   void Confirm(const std::string& id, std::uint64_t version);
-  // Nothing of this entry is a change any more, however it changes.
+  // TakeChanges leaves this entry out, however it changes, until Unblock.
   void Block(const std::string& id);
   void Unblock();
   // The store may have lost everything.

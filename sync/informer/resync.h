@@ -42,8 +42,8 @@ class ResyncSchedule {
   // The listeners of the round that begins now; none if there is none. They are in no other round
   // until it has ended for them.
   std::vector<ListenerId> TakeDue(TimePoint now);
-  // The listener's round has ended: it is due again a period after the round's begin, or at the
-  // next check if that has passed.
+  // The listener's round has ended. The listener is due again one period after the round began; if
+  // that time has passed, at the next check.
   void EndRound(ListenerId listener, TimePoint now);
 
   // The next check; kNever if there is none.

@@ -25,8 +25,8 @@ class Timer {
   TimePoint due_ = kNever;
 };
 
-// Is due at first, first + interval, first + 2 intervals ...; times that pass before it is asked
-// are one. An interval of zero: at first alone.
+// Is due at first, first + interval, first + 2 intervals and so on. If several of these times have
+// passed since it was last asked, they count once. An interval of zero: due once, at first.
 class Ticker {
  public:
   Ticker(TimePoint first, Duration interval) : due_(first), interval_(interval) {}

@@ -58,7 +58,7 @@ struct Follower {
     return sink->Finish();
   }
 
-  // A start can read it, and an installation too.
+  // Both the start of a member and the installation of a snapshot can read the file.
   void RequireUsable(const std::string& name, raft::Index index) {
     const auto backend = OpenBackend(std::string(kFolder) + "/" + name);
     Require(backend.has_value());

@@ -295,7 +295,7 @@ TEST_F(SilentReaderTest, HasRoomWhileLessThanTheWindowWaitsAndNoLonger) {
     return served_.watches().counters().Read(watch::WatchCounters::kUnsynced);
   };
   Say(Create("k"));
-  // Each has the same size, so that the memory of one is as large as its bytes from the second on.
+  // The messages have one size, so from the second on the buffer of one is as large as the message.
   Put("k", "1");
   Take();
   Put("k", "2");

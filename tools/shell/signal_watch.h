@@ -1,4 +1,4 @@
-// Signals as calls on a separate thread.
+// Signals as calls on a thread of the watch. Unblock belongs to it, all else to the creating one.
 //
 // To be created before any other thread, which inherits that the signals are blocked.
 #pragma once

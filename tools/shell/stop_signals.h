@@ -3,7 +3,7 @@
 // To be created before any other thread, which inherits that both signals are blocked. The first
 // signal stops the token. One that comes within kOneRequest of it is the same request (timeout(1)
 // and supervisors signal the process and then its group, a terminal both); a later one ends the
-// process as it does by default.
+// process as it does by default. Thread-safe; callbacks of the token run on the watch's thread.
 #pragma once
 
 #include <chrono>

@@ -49,7 +49,7 @@ Outcome<Remembered> OpenState(const std::string& path) {
   return remembered;
 }
 
-// How the agent is, for a terminal's line; empty while there is none.
+// The agent's state as a line for a terminal; empty while there is no agent.
 class Glance {
  public:
   void Show(const AgentControl* control) {

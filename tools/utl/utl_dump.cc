@@ -121,7 +121,7 @@ Outcome<void> RunDump(ctl::Invocation& invocation) {
     return ctl::BadArguments("--only is records or entries");
   const bool has_log = std::filesystem::is_directory(path);
   if (only == "entries" && !has_log)
-    return ctl::BadArguments("a file has no log: name a data directory");
+    return ctl::BadArguments("a database file has no log; give a data directory");
   if (only != "entries") KV_RETURN_IF_ERROR(DumpRecords(invocation, path));
   if (only == "records" || !has_log) return {};
   const std::string& wal_dir = invocation.flags.String("wal-dir");

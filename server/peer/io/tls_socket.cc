@@ -16,7 +16,7 @@ using rpc::TlsStream;
 constexpr std::size_t kRecordBytes = TlsStream::kRecordBytes;
 // The bytes encrypted for one write; the rest goes with the next one.
 constexpr std::size_t kBatchBytes = std::size_t{256} << 10;
-// The bound of our answers to a peer that sends no plain text, and does not read.
+// The bound of TLS's own answers, as to key updates, that wait for a peer which does not read.
 constexpr std::size_t kMaxAnswers = 2 * kBatchBytes;
 constexpr std::size_t kTlsReadBytes = std::size_t{64} << 10;
 // For the time before the other side has proved anything.

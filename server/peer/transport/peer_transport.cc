@@ -191,7 +191,7 @@ void PeerTransport::Impl::DropPeer(raft::MemberId id) {
   SetActive(id, false);
 }
 
-// A sender that is not known as a member may be one that we have not heard of yet: it is answered.
+// An unknown sender may be a new member that we have not heard of yet. So it is answered.
 void PeerTransport::Impl::Remember(raft::MemberId id, std::string_view peer_urls) {
   if (id == links.identity.member_id || id == raft::kNone || peers.contains(id) ||
       view->removed.contains(id)) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kMetricsShutdownGrace(100);
 
-// The loop is not one of those that requests to the replica are collected for.
+// RequestBatcher has places for the loops of the clients' server only, and none for this one's.
 rpc::HttpHandler WithoutLoop(rpc::HttpHandler handler) {
   return [handler = std::move(handler)](rpc::HttpRequest request, rpc::HttpReply reply) {
     request.loop = nullptr;

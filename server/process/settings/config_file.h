@@ -12,7 +12,7 @@
 
 namespace kvorum::server {
 
-// The file's text, as far as a configuration can be long. Errors in etcd's words.
+// Reads the file, but no further than a configuration may be long. Errors in etcd's words.
 Result<std::string> ReadConfigText(const std::string& path);
 
 // Applies the text of a file to the reader's settings. Every fault is reported to the reader.

@@ -182,7 +182,7 @@ class TreeBuilder {
     return {};
   }
 
-  // The members of another map, or of a list of maps, where the map has no such key yet.
+  // Adds the members of another map, or of a list of maps, whose keys the map does not have yet.
   Result<void> Merge(YamlNode& map, const YamlNode& other, std::size_t line) {
     if (other.kind == YamlNode::Kind::kList) {
       for (const YamlPointer& item : other.items) {

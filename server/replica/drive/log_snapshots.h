@@ -42,7 +42,7 @@ class LogSnapshots {
   void Durable(raft::Index index);
   // The snapshot to begin now, if one is due and none is in progress.
   std::optional<raft::SnapshotMetadata> Begin();
-  // The one in progress is done, or could not be made (index 0): compacts the log before it.
+  // The snapshot in progress is done: compacts the log before it. Index 0: it could not be made.
   void Ended(raft::Index index);
 
   // A follower is being sent a snapshot of this index; it needs the log after it.

@@ -80,7 +80,7 @@ class Replica {
   struct Hooks {
     // A follower needs a snapshot at least as new as this kSnap names.
     std::function<void(raft::Message message)> send_snapshot;
-    // A peer's kSnap of this index came, and Raft has no use for the snapshot.
+    // A peer's kSnap of this index came, and Raft does not want its snapshot.
     std::function<void(raft::Index index)> snapshot_ignored;
     // RaftStatus::leading_term() has changed. May be empty.
     std::function<void()> leadership_changed;

@@ -4,7 +4,7 @@
 //
 // Open finds or creates the log, checks that log and backend belong together, and rebuilds the
 // state; Start begins to run; from then on the transport may call (TransportReceiver). The owner
-// calls Stop and waits for its callback, stops the executors, then destroys the local_member.
+// calls Stop and waits for its callback, stops the executors, then destroys the member.
 // Errors of Open leave the data as it was: kDataLoss and kFailedPrecondition name the file and the
 // remedy.
 #pragma once

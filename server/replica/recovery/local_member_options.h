@@ -63,7 +63,7 @@ struct LocalMemberOptions {
   lease::Lessor::Options lease;
   LeaseExpiry::Options lease_expiry;   // its time-outs are set by the member
   Housekeeping::Options housekeeping;  // its time-out is set by the member
-  // The users' sessions; outlives the local_member. Null: this member issues no simple tokens.
+  // The users' sessions; outlives the member. Null: this member issues no simple tokens.
   auth::SimpleTokens* simple_tokens = nullptr;
 
   // This member's own removal was applied; on the apply executor. The owner stops the member a

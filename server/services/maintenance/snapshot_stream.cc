@@ -104,7 +104,7 @@ Result<void> SnapshotStream::Open() {
           .in_use_bytes = reads_.store.SizeInUseBytes()},
       hasher_.clock(), kLimits.HeldTo(reads_.limits.snapshot_bytes_per_second));
   if (EVP_DigestInit_ex(digest_.get(), EVP_sha256(), nullptr) != 1)
-    return kvorum::Fail(Code::kInternal, "SHA-256 is not there");
+    return kvorum::Fail(Code::kInternal, "SHA-256 is not available");
   return {};
 }
 

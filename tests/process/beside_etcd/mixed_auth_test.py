@@ -192,7 +192,7 @@ class OlderEtcdTest(mixed_case.MixedCase):
             server.kv(channel).Compact(rpc_pb2.CompactionRequest(revision=revision - 1, physical=True), timeout=10)
         for member in self.ours:
             cluster.wait_until(lambda: metric(member, "kvorum_etcd_hash_agreement") == 0, f"{member.name} to find it out")
-            self.assertTrue(any(b"a member of etcd holds other keys" in line and b'"level":"error"' in line
+            self.assertTrue(any(b"an etcd member holds different keys" in line and b'"level":"error"' in line
                                 for line in member.log().splitlines()), member.tail())
         self.assertIn("[etcd-differs]", self.doctor())
         self.fine = True

@@ -114,7 +114,7 @@ class EtcdMembers final : public PeerRequester {
 
 class EtcdHashesTest : public testing::Test {
  protected:
-  static constexpr const char* kLine = "a member of etcd holds other keys";
+  static constexpr const char* kLine = "an etcd member holds different keys";
 
   void SetUp() override {
     ASSERT_TRUE(served_.Start().has_value());

@@ -2,7 +2,7 @@
 // Lease with its way to the leader, Auth with its logins. Requests come on the process's I/O
 // executor.
 //
-// Destroyed after the local_member; BreakCalls before it, when the executors have ended.
+// Destroyed after the member; BreakCalls before it, when the executors have ended.
 #pragma once
 
 #include <memory>
