@@ -130,7 +130,7 @@ TEST_F(LogSinkTest, WritesToAFileWhatIsAtTheLevelOrAbove) {
   EXPECT_TRUE(FlushLog());
   const std::string content = Content();
   EXPECT_EQ(std::ranges::count(content, '\n'), 3);
-  EXPECT_THAT(content, HasSubstr("\"caller\":\"base/logging_test.cc:"));
+  EXPECT_THAT(content, HasSubstr("\"caller\":\"log/logging_test.cc:"));
   EXPECT_THAT(content, HasSubstr("\"msg\":\"yes\",\"number\":1}\n"));
   EXPECT_THAT(content, Not(HasSubstr("\"msg\":\"no\"")));
   EXPECT_THAT(content, EndsWith("\"msg\":\"now yes\"}\n"));
