@@ -150,6 +150,7 @@ class WatchLagTest(unittest.TestCase):
     def test_one_client_that_does_not_read_is_no_crowd(self):
         member = self.begin("--soft-watch-lag", "50", "--io-threads", "1")
         self.watch(member, 1, pause=None)
+        self.watch(member, 2, pause=0)
         self.put_all(member, PUTS)
         self.assertGreater(awaited(member) + metric(member, 'kvorum_watch_lag_revisions{watchers="unsynced"}'), 100)
         self.assertEqual(ever_held(member), 0)
