@@ -55,17 +55,7 @@ Hub::Lag Hub::LargestLag() {
     if (const std::int64_t oldest = shard->lag().oldest(); oldest != ShardLag::kNone)
       largest.unsynced = std::max(largest.unsynced, last_revision_ + 1 - oldest);
     largest.awaited = std::max(largest.awaited, last_revision_ + 1 - shard->lag().awaited_from());
-    largest.crowd = std::max(largest.crowd, last_revision_ + 1 - shard->lag().crowd_from());
   }
-  return largest;
-}
-
-std::int64_t Hub::CrowdLag() {
-  if (active_.load(std::memory_order_relaxed) == 0) return 0;
-  std::lock_guard lock(mutex_);
-  std::int64_t largest = 0;
-  for (const Shard* shard : active_shards_)
-    largest = std::max(largest, last_revision_ + 1 - shard->lag().crowd_from());
   return largest;
 }
 

@@ -82,17 +82,13 @@ class Hub final : public mvcc::PublishListener {
   Waiting MostWaiting();
   const HubOptions& options() const { return options_; }
   // The revisions that the store is ahead of the synced watchers, of those that are caught up, and
-  // of the awaited ones, with and without a crowd's laggards (ShardLag): the largest of all shards.
-  // Takes the lock.
+  // of the awaited ones (ShardLag): the largest of all shards. Takes the lock.
   struct Lag {
     std::int64_t synced = 0;
     std::int64_t unsynced = 0;
     std::int64_t awaited = 0;
-    std::int64_t crowd = 0;
   };
   Lag LargestLag();
-  // Lag::crowd alone. No lock while there are no watchers.
-  std::int64_t CrowdLag();
 
   // ---- mvcc::PublishListener ----
   bool WantsRecords() const override { return active_.load(std::memory_order_relaxed) != 0; }

@@ -77,7 +77,7 @@ std::int64_t Shard::ReachPresent() {
     hub_.active_.fetch_add(1, std::memory_order_relaxed);
     revision_ = hub_.last_revision_;
     lag_.Reached(revision_);
-    lag_.Publish(streams_.size());
+    lag_.Publish();
     active_ = true;
   }
   TakeFeeds();
@@ -94,7 +94,7 @@ void Shard::OnBatch(const std::shared_ptr<const EventBatch>& batch) {
     Deliver(group, *batch, places);
   });
   if (!catching_up_.empty()) recent_.Add(batch);
-  lag_.Publish(streams_.size());
+  lag_.Publish();
 }
 
 void Shard::OnJump(std::int64_t revision) {
@@ -295,7 +295,7 @@ void Shard::Unlink(Watcher& watcher) {
   }
   --watcher.stream.unsynced_;
   lag_.Remove(watcher.lags_from);
-  if (watcher.is_awaited) lag_.RemoveAwaited(watcher.stream.awaited_, watcher.lags_from);
+  if (watcher.is_awaited) lag_.RemoveAwaited(watcher.lags_from);
   hub_.counters_.Subtract(WatchCounters::kUnsynced);
 }
 
@@ -334,7 +334,7 @@ void Shard::CountUnsynced(Watcher& watcher) {
   if (watcher.stream.room_ == Stream::Room::kSilent) watcher.is_awaited = false;
   watcher.lags_from = watcher.next;
   lag_.Add(watcher.lags_from);
-  if (watcher.is_awaited) lag_.AddAwaited(watcher.stream.awaited_, watcher.lags_from);
+  if (watcher.is_awaited) lag_.AddAwaited(watcher.lags_from);
   hub_.counters_.Add(WatchCounters::kUnsynced);
 }
 
@@ -404,7 +404,7 @@ void Shard::StopAwaiting(Watcher& watcher) {
   const bool is_synced = watcher.state == Watcher::State::kSynced;
   if (is_synced || !watcher.is_awaited) return;
   watcher.is_awaited = false;
-  lag_.RemoveAwaited(watcher.stream.awaited_, watcher.lags_from);
+  lag_.RemoveAwaited(watcher.lags_from);
 }
 
 // ---- End of a piece of work, and time ----
@@ -415,7 +415,7 @@ void Shard::QueueFlush(Stream& stream) {
 
 void Shard::FlushAll() {
   previous_.Release();
-  lag_.Publish(streams_.size());
+  lag_.Publish();
   if (!new_jobs_.empty()) hub_.catch_up_.Add(std::exchange(new_jobs_, {}));
   for (Stream* stream : flushes_) {
     stream->flush_queued_ = false;
@@ -465,10 +465,9 @@ void Shard::CheckInvariants() const {
   std::size_t synced = 0;
   std::size_t catching_up = 0;
   ShardLag::Counts lagging_from;
-  ShardLag::Counts behind_from;
+  ShardLag::Counts awaited_from;
   for (const Stream* stream : streams_) {
     std::size_t unsynced = 0;
-    ShardLag::Counts awaited_from;
     KV_CHECK(streams_.at(stream->place_) == stream, "a stream that is not in its place");
     for (const auto& [id, watcher] : stream->watchers_) {
       ++watchers;
@@ -499,20 +498,16 @@ void Shard::CheckInvariants() const {
       }
     }
     KV_CHECK(stream->unsynced_ == unsynced, "a stream miscounts its watchers");
-    KV_CHECK(stream->awaited_ == nullptr ? awaited_from.empty() : *stream->awaited_ == awaited_from,
-             "a stream mistakes for which of its watchers writes may wait");
-    if (!awaited_from.empty()) ++behind_from[awaited_from.begin()->first];
     KV_CHECK(stream->lagging_.empty() || stream->room_ != Stream::Room::kEnough,
              "watchers wait for room that is there");
   }
   KV_CHECK(watchers == watchers_, "the shard miscounts its watchers");
   KV_CHECK(catching_up == catching_up_.size(), "a ticket of a watcher that is gone");
   KV_CHECK(lag_.unsynced() == lagging_from, "the shard mistakes how far watchers are behind");
-  KV_CHECK(lag_.behind() == behind_from, "the shard mistakes for whom writes may wait");
+  KV_CHECK(lag_.awaited() == awaited_from, "the shard mistakes for whom writes may wait");
   KV_CHECK(lag_.reached() == revision_, "the shard tells another revision than its own");
   KV_CHECK(lag_.oldest() == ShardLag::OldestOf(lagging_from) &&
-               lag_.awaited_from() == std::min(revision_ + 1, ShardLag::OldestOf(behind_from)) &&
-               lag_.awaited_from() <= lag_.crowd_from() && lag_.crowd_from() <= revision_ + 1,
+               lag_.awaited_from() == std::min(revision_ + 1, ShardLag::OldestOf(awaited_from)),
            "a change of the lag was not published");
   std::size_t members = 0;
   groups_.ForEach([&](const WatchGroup& group) {

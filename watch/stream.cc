@@ -27,7 +27,7 @@ Stream::~Stream() {
   for (auto& [id, watcher] : watchers_) shard_.Remove(watcher);
   shard_.UnscheduleProgress(*this);
   shard_.HasRoomAgain(*this);
-  shard_.lag_.Publish(shard_.streams_.size());
+  shard_.lag_.Publish();
   if (flush_queued_) std::erase(shard_.flushes_, this);
   shard_.streams_.back()->place_ = place_;
   shard_.streams_[place_] = shard_.streams_.back();

@@ -27,7 +27,6 @@
 #include "base/clock.h"
 #include "watch/body.h"
 #include "watch/catch_up.h"
-#include "watch/shard_lag.h"
 #include "watch/watcher.h"
 
 namespace kvorum::watch {
@@ -91,7 +90,6 @@ class Stream {
   std::shared_ptr<CatchUpAccount> account_;  // null until a watcher is caught up
   std::uint32_t place_;                      // in the shard's streams
   std::uint32_t unsynced_ = 0;               // watchers that lag or are being caught up
-  ShardLag::StreamCounts awaited_;           // of its unsynced watchers; the shard's lag changes it
   bool some_start_later_ = false;
   bool flush_queued_ = false;
   // Full: watchers lag, since the sink had no room; silent: for so long that writes do not wait for

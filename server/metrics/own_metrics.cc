@@ -112,10 +112,9 @@ void AddWatcherRows(MetricsRegistry& registry, const MetricSources& of) {
                     out.Add({"synced"}, static_cast<double>(lag.synced));
                     out.Add({"unsynced"}, static_cast<double>(lag.unsynced));
                     out.Add({"awaited"}, static_cast<double>(lag.awaited));
-                    out.Add({"crowd"}, static_cast<double>(lag.crowd));
                   });
   registry.Gauge("kvorum_proposals_held_for_watchers",
-                 "Writes of keys that wait for watchers (--max-watch-lag, --soft-watch-lag).",
+                 "Writes of keys that wait for watchers (--max-watch-lag).",
                  [replica] { return replica().waiting_proposals().held_for_watchers(); });
   registry.Counter("kvorum_proposals_ever_held_for_watchers_total",
                    "Writes of keys that have waited for watchers.",

@@ -190,7 +190,7 @@ class MetricsTest(unittest.TestCase):
                 self.assertEqual(families[name].samples[name + watch], count, name)
             lag = families["kvorum_watch_lag_revisions"].samples
             self.assertEqual(lag, {f'kvorum_watch_lag_revisions{{watchers="{kind}"}}': 0
-                                   for kind in ("synced", "unsynced", "awaited", "crowd")})
+                                   for kind in ("synced", "unsynced", "awaited")})
             used = families["kvorum_queue_used"].samples
             limits = families["kvorum_queue_limit"].samples
             self.assertEqual([name.replace("_used", "_limit") for name in used], list(limits))

@@ -199,7 +199,6 @@ class Simulation final : public MachineWatcher {
     // The writes of some clusters wait for watchers. It is not drawn: the others run without.
     const std::uint64_t seed = world_.options.seed;
     if (seed % 4 == 3) options.replica.max_watch_lag = 1 + seed / 4 % 20;
-    if (seed % 4 == 1) options.replica.soft_watch_lag = 1 + seed / 4 % 20;
     SetLeaseOptions(options);
     Services::Options services = FrontOptions();
     services.passwords = &passwords_;
@@ -217,9 +216,6 @@ class Simulation final : public MachineWatcher {
       machines.back()->options().peers = peer_ports_.back().get();
       machines.back()->options().watch_lag = [this, i] {
         return machines_[i]->services().AwaitedLag();
-      };
-      machines.back()->options().crowd_watch_lag = [this, i] {
-        return machines_[i]->services().CrowdLag();
       };
       posters_.push_back(posts_.PosterOf(i));
       machines.back()->make_services = [this, i, services] {

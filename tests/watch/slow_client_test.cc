@@ -171,53 +171,6 @@ TEST_F(AwaitedTest, AClientThatReadsAgainOnlyOnceItHasCaughtUp) {
   EXPECT_GT(Awaited(), 40);
 }
 
-// Writes are slowed by default for the lag of a crowd: one client alone slows none.
-TEST_F(AwaitedTest, OneStreamIsNoCrowd) {
-  client_.sink.room_bytes = 300;
-  client_.Watch("a");
-  client_.Watch("a");
-  Client reads(hub->shard(0));
-  reads.Watch("a");
-  Fill();
-  EXPECT_GT(Awaited(), 40);
-  EXPECT_EQ(hub->CrowdLag(), 0);
-  EXPECT_EQ(hub->LargestLag().crowd, 0);
-}
-
-TEST_F(AwaitedTest, TheLagOfACrowdIsThatWithoutItsSlowest) {
-  Client other(hub->shard(0));
-  client_.sink.room_bytes = 300;
-  other.sink.room_bytes = 3'000;
-  client_.Watch("a");
-  other.Watch("a");
-  Fill();
-  const std::int64_t crowd = hub->CrowdLag();
-  EXPECT_GT(crowd, 10);
-  EXPECT_LT(crowd, Awaited());
-  EXPECT_EQ(crowd, hub->LargestLag().crowd);
-  ReadAll(other);
-  EXPECT_EQ(hub->CrowdLag(), 0);
-  Fill();
-  PassTime(std::chrono::seconds(1));
-  EXPECT_EQ(hub->CrowdLag(), 0) << "neither client reads";
-}
-
-TEST_F(AwaitedTest, EveryStreamIsBehindIfItsShardIs) {
-  EXPECT_EQ(hub->CrowdLag(), 0) << "there is no watcher";
-  client_.Watch("a");
-  PutMany(50);
-  EXPECT_EQ(hub->CrowdLag(), 50);
-  RunAll();
-  EXPECT_EQ(hub->CrowdLag(), 0);
-}
-
-TEST(ShardLagTest, ACrowdIsAnEighthOfTheStreamsWithinBounds) {
-  EXPECT_EQ(ShardLag::CrowdOf(0), 2U);
-  EXPECT_EQ(ShardLag::CrowdOf(16), 2U);
-  EXPECT_EQ(ShardLag::CrowdOf(80), 10U);
-  EXPECT_EQ(ShardLag::CrowdOf(20'000), ShardLag::kMostOfCrowd);
-}
-
 TEST_F(AwaitedTest, AWatcherFromThePastOnlyOnceItHasCaughtUp) {
   PutMany(50);
   client_.sink.room_bytes = 300;

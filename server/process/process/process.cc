@@ -165,7 +165,6 @@ Result<void> Process::Impl::OpenMember() {
   member.apply.answers = &client_server.answers();
   member.on_removed = [this] { removal.Begin(); };
   member.watch_lag = [this] { return serving->watches().LargestLag().awaited; };
-  member.crowd_watch_lag = [this] { return serving->watches().CrowdLag(); };
   // Checks at the start need the records to be read.
   member.store.index_file.load = !MakeIntegrityOptions(options).checks_at_start;
   member.store.index_file.may_save = [this] {

@@ -162,9 +162,6 @@ std::span<const Flag> Flags() {
       {"max-watch-lag", "Member", kEffective, &Options::max_watch_lag, "0",
        "Revisions that a watcher may lag, if its client reads, before this member's puts, deletes "
        "and transactions wait for it (0: they never wait)."},
-      {"soft-watch-lag", "Member", kEffective, &Options::soft_watch_lag, "1000",
-       "Revisions that an eighth of the watch streams may lag before this member slows its puts, "
-       "deletes and transactions, to 2000 a second at least (0: it never does)."},
       {"replica-check", "Member", kEffective, &Options::replica_check, "quarantine",
        "Reaction of a member whose keys differ from the majority's: 'quarantine' (it stops serving "
        "keys), 'alarm', 'report' or 'off'."},

@@ -154,7 +154,6 @@ struct Options {
   std::uint64_t max_answer_memory_bytes = 0;  // ours: 0 is a share of the memory (decisions/0016)
   std::uint64_t snapshot_rate_bytes = 0;      // ours: 0: unlimited (decisions/0037)
   std::uint64_t max_watch_lag = 0;            // ours: revisions; 0: unbounded (decisions/0044)
-  std::uint64_t soft_watch_lag = 1'000;       // ours: of a crowd of watchers' streams
 
   // The quota in force: bytes, or 0 when there is none.
   std::uint64_t EffectiveQuotaBytes() const;

@@ -123,7 +123,6 @@ LocalMemberOptions MakeLocalMemberOptions(const Options& options,
   member.replica.snapshot_count = options.snapshot_count;
   member.replica.request_timeout = options.RequestTimeout();
   member.replica.max_watch_lag = options.max_watch_lag;
-  member.replica.soft_watch_lag = options.soft_watch_lag;
   if (const auto policy =
           ParseCompactionRetention(options.auto_compaction_mode, options.auto_compaction_retention);
       policy.has_value()) {

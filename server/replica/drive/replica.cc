@@ -64,10 +64,8 @@ Replica::Replica(std::unique_ptr<raft::Node> node, const Parts& parts, raft::Ind
                  {.entries = options.snapshot_count,
                   .size_bytes = options.snapshot_size_bytes,
                   .catch_up = options.catch_up}),
-      pace_(raft_, proposals_, {.hard = options.max_watch_lag, .soft = options.soft_watch_lag},
-            {.lag = hooks_.watch_lag,
-             .crowd_lag = hooks_.crowd_watch_lag,
-             .propose = [this](std::vector<Proposal> proposals) {
+      pace_(raft_, proposals_, options.max_watch_lag,
+            {.lag = hooks_.watch_lag, .propose = [this](std::vector<Proposal> proposals) {
                ProposeAll(std::move(proposals));
                ProcessReady();
              }}) {}

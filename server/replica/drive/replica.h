@@ -73,8 +73,6 @@ class Replica {
     std::size_t max_waiting_reads = 50'000;
     // The lag of watchers, in revisions, past which key writes wait; 0: they never do.
     std::uint64_t max_watch_lag = 0;
-    // The same for the lag of a crowd of them; writes still pass, slowly (WatcherPace).
-    std::uint64_t soft_watch_lag = 0;
   };
   // Called on the raft executor.
   struct Hooks {
@@ -86,7 +84,6 @@ class Replica {
     std::function<void()> leadership_changed;
     // WatcherPace; may be empty without a bound.
     WatcherPace::Lag watch_lag;
-    WatcherPace::Lag crowd_watch_lag{};
     // Entries are to be read from the log's segments; then Fetched. Empty: none can be.
     std::function<void(raft::Fetch fetch)> fetch{};
     // raft::LostData::index() is another one. May be empty.

@@ -150,7 +150,6 @@ Result<void> LocalMember::BuildReplica(FileSystem& fs, RecoveredLog log,
               },
           .leadership_changed = [this] { lease_expiry_->LeadershipChanged(); },
           .watch_lag = options.watch_lag,
-          .crowd_watch_lag = options.crowd_watch_lag,
           .fetch = [this](raft::Fetch fetch) { stored_->Fetch(std::move(fetch)); },
           .lost_data_changed = [this](raft::Index index) { incarnations_->SetLostData(index); }});
   incarnations_->SetHooks(

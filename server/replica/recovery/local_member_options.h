@@ -69,11 +69,9 @@ struct LocalMemberOptions {
   // This member's own removal was applied; on the apply executor. The owner stops the member a
   // little later, so that the others still learn of it.
   std::function<void()> on_removed;
-  // The revisions by which this member's watchers lag, for replica.max_watch_lag, and a crowd of
-  // them, for replica.soft_watch_lag; on the raft executor, from Start on. May be empty without
-  // that bound.
+  // The revisions by which this member's watchers lag, for replica.max_watch_lag; on the raft
+  // executor, from Start on. May be empty without that bound.
   WatcherPace::Lag watch_lag;
-  WatcherPace::Lag crowd_watch_lag;
 };
 
 }  // namespace kvorum::server

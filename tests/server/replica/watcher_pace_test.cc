@@ -21,7 +21,6 @@ using Ids = std::vector<std::uint64_t>;
 
 class WatcherPaceTest : public ::testing::Test {
  protected:
-  explicit WatcherPaceTest(WatcherPace::Bounds bounds = {.hard = 3}) : bounds_(bounds) {}
   struct Silent final : Waiter {
     void Applied(ApplyResult) override {}
     void Failed(const Error&) override {}
@@ -60,7 +59,6 @@ class WatcherPaceTest : public ::testing::Test {
     return later_;
   }
 
-  const WatcherPace::Bounds bounds_;
   ManualClock clock_;
   ManualExecutor executor_{clock_};
   WaitTable table_;
@@ -70,9 +68,8 @@ class WatcherPaceTest : public ::testing::Test {
   Ids later_;
   WatcherPace pace_{executor_,
                     waiting_,
-                    bounds_,
+                    3,
                     {.lag = [this] { return ++looks_, lag_; },
-                     .crowd_lag = [this] { return lag_; },
                      .propose =
                          [this](const std::vector<Proposal>& proposals) {
                            for (const std::uint64_t id : IdsOf(proposals)) later_.push_back(id);
@@ -152,53 +149,6 @@ TEST_F(WatcherPaceTest, WhenTheMemberStopsNothingGoesOn) {
   lag_ = 0;
   EXPECT_THAT(Later(), IsEmpty());
   EXPECT_FALSE(executor_.HasTimed());
-}
-
-class SoftPaceTest : public WatcherPaceTest {
- protected:
-  SoftPaceTest() : WatcherPaceTest({.soft = 3}) {}
-};
-
-// A stranger's watchers cannot stop writes.
-TEST_F(SoftPaceTest, WritesAreSlowedAndNeverStopped) {
-  lag_ = 1'000'000;
-  EXPECT_THAT(Arrive({1, 2, 3, 4, 5}), IsEmpty());
-  EXPECT_THAT(Later(), ElementsAre(1, 2)) << "2,000 a second";
-  EXPECT_THAT(Arrive({6, 7, 8, 9}), IsEmpty());
-  EXPECT_THAT(Later(), ElementsAre(3, 4));
-  clock_.Advance(WatcherPace::kLook);
-  EXPECT_THAT(Later(), ElementsAre(5, 6, 7, 8)) << "a look that was late makes up for it";
-  EXPECT_THAT(Later(), ElementsAre(9));
-  EXPECT_FALSE(executor_.HasTimed());
-  EXPECT_THAT(Arrive({10}), IsEmpty());
-  EXPECT_THAT(Later(), ElementsAre(10));
-}
-
-TEST_F(SoftPaceTest, NothingWaitsWhileNoCrowdLags) {
-  EXPECT_THAT(Arrive({1, 2, 3, 4}), ElementsAre(1, 2, 3, 4)) << "more than the bound";
-  EXPECT_THAT(Arrive({5}), ElementsAre(5)) << "with more than the bound on their way";
-  EXPECT_EQ(waiting_.ever_held_for_watchers(), 0U);
-}
-
-TEST_F(SoftPaceTest, NearTheBoundAsManyPassAsItExceedsTheLagBy) {
-  lag_ = 2;
-  EXPECT_THAT(Arrive({1, 2, 3, 4}), ElementsAre(1));
-  lag_ = 0;
-  EXPECT_THAT(Later(), ElementsAre(2, 3, 4));
-}
-
-class BothBoundsTest : public WatcherPaceTest {
- protected:
-  BothBoundsTest() : WatcherPaceTest({.hard = 3, .soft = 3}) {}
-};
-
-TEST_F(BothBoundsTest, TheHardOneLetsNothingPass) {
-  lag_ = 4;
-  EXPECT_THAT(Arrive({1}), IsEmpty());
-  EXPECT_THAT(Later(), IsEmpty());
-  EXPECT_THAT(Later(), IsEmpty());
-  lag_ = 2;
-  EXPECT_THAT(Later(), ElementsAre(1));
 }
 
 }  // namespace

@@ -135,7 +135,6 @@ const std::map<std::string, std::string> kDefaults = {
     {"max-answer-memory-bytes", "0"},               // ours
     {"snapshot-rate-bytes", "0"},                   // ours
     {"max-watch-lag", "0"},                         // ours
-    {"soft-watch-lag", "1000"},                     // ours
     {"auto-defrag-threshold-percent", "0"},         // ours
     {"auto-compaction-revision-interval", "5m0s"},  // ours
     {"replica-check", "quarantine"},                // ours

@@ -60,7 +60,6 @@ class Services {
 
   const watch::Shard& watchers() { return hub_.shard(0); }
   std::int64_t AwaitedLag() { return hub_.LargestLag().awaited; }
-  std::int64_t CrowdLag() { return hub_.CrowdLag(); }
   // Those for a lock or an election.
   std::size_t waiting_calls() const {
     return services_.lock.waiting().calls() + services_.election.waiting().calls();
