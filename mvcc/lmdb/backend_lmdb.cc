@@ -14,7 +14,6 @@
 #include <atomic>
 #include <mutex>
 
-#include "base/background/aside.h"
 #include "base/check.h"
 #include "base/failpoint/failpoint.h"
 #include "base/file_system.h"
@@ -35,15 +34,6 @@ using lmdb_format::TreeKey;
 constexpr std::uint64_t kMinMapBytes = std::uint64_t{16} << 30;
 // Several maps fit into a process's address space.
 constexpr std::uint64_t kMostDiskBytes = std::uint64_t{4} << 40;
-
-// A commit of so many is some milliseconds of work.
-constexpr std::size_t kAsideRecords = kBulkCommitRecords;
-
-std::size_t SizeInRecords(const WriteBatch& batch) {
-  std::size_t records = batch.deletions.size() + batch.changes.size();
-  for (const std::span<const RevisionRecord> appended : batch.appends) records += appended.size();
-  return records;
-}
 
 std::string FolderOf(const std::string& path) {
   const std::size_t slash = path.find_last_of('/');
@@ -235,13 +225,7 @@ int LmdbBackend::TryCommit(const WriteBatch& batch) {
 Result<void> LmdbBackend::Commit(const WriteBatch& batch) {
   if (failed_.has_value()) return Fail(*failed_);
   CloseRetired();
-  int code = 0;
-  // A larger one has waited before: apply may wait for room in the write buffer next.
-  if (SizeInRecords(batch) <= kAsideRecords) {
-    RunAside([&] { code = TryCommit(batch); });
-  } else {
-    code = TryCommit(batch);
-  }
+  int code = TryCommit(batch);
   while (code == MDB_MAP_FULL) {
     // Without the address space for it nothing was changed, as with a full disk.
     KV_RETURN_IF_ERROR(current_->GrowMap());

@@ -37,7 +37,7 @@ struct ProcessThreads {
   std::unique_ptr<OwnThread> apply = MakeSharedThread<ThreadExecutor>("apply");
   ThreadExecutor wal{"wal"};
   BackgroundExecutor wal_spares{"wal-spares"};
-  BackgroundExecutor backend{"backend"};
+  ThreadExecutor backend{"backend"};
   BackgroundExecutor copier{"copier"};
   ThreadExecutor readers{"readers"};
   std::vector<std::unique_ptr<ThreadExecutor>> pages;  // one for two I/O loops
