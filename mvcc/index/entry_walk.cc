@@ -7,7 +7,7 @@ namespace kvorum::mvcc::index {
 namespace {
 
 // Entries lie anywhere in memory: those that come next are on their way.
-constexpr int kEntriesAhead = 8;
+constexpr std::size_t kEntriesAhead = 8;
 
 }  // namespace
 
@@ -23,8 +23,8 @@ const Entry* EntryWalk::Next() {
   }
   const Leaf& leaf = AsLeaf(*levels_[0].node);
   const int slot = levels_[0].slot++;
-  if (slot + kEntriesAhead < leaf.count())
-    __builtin_prefetch(leaf.keys[static_cast<std::size_t>(slot + kEntriesAhead)]);
+  const std::size_t ahead = static_cast<std::size_t>(slot) + kEntriesAhead;
+  if (ahead < static_cast<std::size_t>(leaf.count())) __builtin_prefetch(leaf.keys[ahead]);
   return &leaf.entry(slot);
 }
 
