@@ -31,8 +31,8 @@ using testing::Not;
 TEST_F(ClusterServiceTest, LearnersThatAreAddedAtTheSameTimeStayWithinTheLimit) {
   Begin(3);
   const auto one = TrustingServices(Leader()).Send(kAdd, AddBody({"http://10.0.0.4:2380"}, true));
-  // A change that reaches the leader while another is not applied there is dropped and times out, as
-  // in etcd. This one comes a little later.
+  // A change that reaches the leader while another is not applied there is dropped and times out,
+  // as in etcd. This one comes a little later.
   cluster_->RunFor(std::chrono::microseconds(100));
   const auto two = TrustingServices(Follower()).Send(kAdd, AddBody({"http://10.0.0.5:2380"}, true));
   ASSERT_TRUE(cluster_->RunUntil([&] { return one->has_value() && two->has_value(); }));
