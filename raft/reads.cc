@@ -11,8 +11,8 @@ namespace kvorum::raft {
 Dropped Node::ReadIndex(std::uint64_t context) {
   if (role_ == Role::kLeader) return AddRead(config_.id, EncodeContext(context));
   if (leader_ == kNone) return Dropped::kNoLeader;
-  // With a term it says that this member was in that term when the read had begun (VouchesFor).
-  // One that lost data may have lost its vote for a later leader, and does not say it.
+  // The term says that this member was in it when the read had begun (VouchesFor). A member that
+  // lost data may have lost its vote for a later leader too, and names none.
   Message message{.type = MessageType::kReadIndex,
                   .to = leader_,
                   .term = lost_data_.stands() ? Term{0} : term_};

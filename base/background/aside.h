@@ -27,7 +27,7 @@
 
 namespace kvorum {
 
-// How the kernel makes a thread give way.
+// The means by which the kernel makes a thread give way.
 enum class GivingWay : std::uint8_t {
   kUnknown,     // no thread has asked yet
   kShortBatch,  // SCHED_BATCH, the lowest priority, the shortest slice (Linux 6.12 and later)

@@ -22,8 +22,8 @@
 // mark has everything up to the file's revision in its history: the file of a database that was
 // replaced since, or an old copy of either, is not used.
 //
-// What the database has lost since by compaction is found by its newest compacted revision and by
-// the number of its records (mvcc/store/restore.h).
+// Compactions since the file are found by the database's newest compacted revision and by the
+// number of its records (mvcc/store/restore.h).
 #pragma once
 
 #include <cstddef>

@@ -22,7 +22,7 @@ constexpr Duration kAnswerTimeout = std::chrono::seconds(1);
 // Between two passes while there are writes, and while there are none.
 constexpr Duration kBusyPause = std::chrono::seconds(1);
 constexpr Duration kIdlePause = std::chrono::seconds(20);
-// How long to wait for a compaction to end, or for a reader's place, before trying again.
+// The pause before another attempt, while a compaction runs or no reader's place is free.
 constexpr Duration kRetry = std::chrono::milliseconds(200);
 constexpr std::uint64_t kRecordsAStep = 1000;
 constexpr Duration kWork = std::chrono::milliseconds(5);

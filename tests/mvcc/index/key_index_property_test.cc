@@ -19,6 +19,7 @@
 #include "mvcc/index/key_index.h"
 #include "mvcc/records/look_ahead.h"
 #include "tests/mvcc/key_index_model.h"
+#include "tests/shrink.h"
 
 namespace kvorum::mvcc {
 namespace {
@@ -324,26 +325,6 @@ bool IndexGoesWell(const Start& start, const IndexOperations& operations, bool q
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Leaves out operations that the failure does not need.
-IndexOperations ShrinkIndexOperations(const Start& start, IndexOperations operations) {
-  for (std::size_t length = operations.size() / 2; length > 0;) {
-    bool shrunk = false;
-    for (std::size_t at = 0; at + length <= operations.size();) {
-      IndexOperations fewer = operations;
-      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(at),
-                  fewer.begin() + static_cast<std::ptrdiff_t>(at + length));
-      if (IndexGoesWell(start, fewer, /*quiet=*/true)) {
-        at += length;
-      } else {
-        operations = std::move(fewer);
-        shrunk = true;
-      }
-    }
-    if (!shrunk || length > operations.size()) length /= 2;
-  }
-  return operations;
-}
-
 std::string PrintIndexOperations(const IndexOperations& operations) {
   static constexpr const char* kNames[] = {
       "Put",          "Tombstone",   "NextRevision", "Publish",     "TakeSnapshot", "DropSnapshot",
@@ -367,7 +348,9 @@ TEST_P(KeyIndexProperty, AnswersLikeTheModelUnderRandomOperations) {
     const Start start{.main = i % 2 == 0 ? 2 : (std::int64_t{1} << 42) - 60,
                       .sub = i % 3 == 0 ? 124 : 0};
     if (IndexGoesWell(start, operations, /*quiet=*/true)) continue;
-    const IndexOperations shrunk = ShrinkIndexOperations(start, operations);
+    const IndexOperations shrunk = Shrink(operations, [&](const IndexOperations& fewer) {
+      return IndexGoesWell(start, fewer, /*quiet=*/true);
+    });
     IndexGoesWell(start, shrunk, /*quiet=*/false);
     FAIL() << "seed " << seed << ", from revision " << start.main << "/" << start.sub
            << " on, goes wrong; what is left of it after shrinking:\n"

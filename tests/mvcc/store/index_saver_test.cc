@@ -94,6 +94,20 @@ class IndexSaverTest : public testing::Test, public StoreHarness {
     EXPECT_EQ(Show(*store), before);
     EXPECT_EQ(ShowRebuilt(), before);
   }
+  void ExpectLoadedWithLeases() {
+    const auto before = Show(*store);
+    Kill();
+    EXPECT_TRUE(store->has_loaded_index());
+    EXPECT_EQ(found, attached);
+    ExpectLoaded(before);
+  }
+  // The start after a kill reads every record.
+  void ExpectNotUsed() {
+    const auto before = Show(*store);
+    Kill();
+    EXPECT_FALSE(store->has_loaded_index());
+    EXPECT_EQ(Show(*store), before);
+  }
 
   bool may_save = true;
   std::map<std::string, std::int64_t> attached;
@@ -169,11 +183,7 @@ TEST_F(IndexSaverTest, LeasesComeWithTheKeys) {
   attached.erase("leased 11");
   Delete("leased 11");
   Settle();
-  const auto before = Show(*store);
-  Kill();
-  EXPECT_TRUE(store->has_loaded_index());
-  EXPECT_EQ(found, attached);
-  ExpectLoaded(before);
+  ExpectLoadedWithLeases();
 }
 
 // The keys are written one by one, and their leases are copied before: all of it from one state.
@@ -197,11 +207,7 @@ TEST_F(IndexSaverTest, ChangesWhileItIsWrittenAreNotInIt) {
   EXPECT_EQ(saved_revision(), saved);
   Freeze();
   Settle();
-  const auto before = Show(*store);
-  Kill();
-  EXPECT_TRUE(store->has_loaded_index());
-  EXPECT_EQ(found, attached);
-  ExpectLoaded(before);
+  ExpectLoadedWithLeases();
 }
 
 TEST_F(IndexSaverTest, ACompactionUpToItsRevisionMayFollow) {
@@ -240,10 +246,7 @@ TEST_F(IndexSaverTest, AfterACompactionOfLaterDeletionsItIsNotUsedAndTheNextIsDu
   Settle();
   EXPECT_EQ(saved_revision(), 0);
   EXPECT_EQ(saved_bytes(), bytes);
-  const auto before = Show(*store);
-  Kill();
-  EXPECT_FALSE(store->has_loaded_index());
-  EXPECT_EQ(Show(*store), before);
+  ExpectNotUsed();
   files.ClearFaults();
   Put("other", "again");
   Settle();
@@ -261,10 +264,7 @@ TEST_F(IndexSaverTest, AKeyDeletedAndMadeAgainSinceIsNotContinued) {
   Compact(revision());
   Put("key 7", "again");
   Settle();
-  const auto before = Show(*store);
-  Kill();
-  EXPECT_FALSE(store->has_loaded_index());
-  EXPECT_EQ(Show(*store), before);
+  ExpectNotUsed();
 }
 
 TEST_F(IndexSaverTest, ADeletionThatItsTxnHasUndoneMayBeOfTheCompactedRevision) {

@@ -15,6 +15,7 @@
 #include "tests/mvcc/store_fixture.h"
 #include "tests/mvcc/store_model.h"
 #include "tests/mvcc/store_random.h"
+#include "tests/shrink.h"
 
 namespace kvorum::mvcc {
 namespace {
@@ -286,26 +287,6 @@ bool GoesWell(StoreHarness::Kind kind, const Operations& operations, bool quiet)
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Leaves out operations that the failure does not need.
-Operations Shrink(StoreHarness::Kind kind, Operations operations) {
-  for (std::size_t length = operations.size() / 2; length > 0;) {
-    bool shrunk = false;
-    for (std::size_t at = 0; at + length <= operations.size();) {
-      Operations fewer = operations;
-      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(at),
-                  fewer.begin() + static_cast<std::ptrdiff_t>(at + length));
-      if (GoesWell(kind, fewer, /*quiet=*/true)) {
-        at += length;
-      } else {
-        operations = std::move(fewer);
-        shrunk = true;
-      }
-    }
-    if (!shrunk || length > operations.size()) length /= 2;
-  }
-  return operations;
-}
-
 std::string Print(const Operations& operations) {
   static constexpr const char* kNames[] = {"Put",      "Delete",   "Txn",      "Range",  "ReadTxn",
                                            "Compact",  "Publish",  "RunTasks", "Settle", "Hash",
@@ -325,7 +306,9 @@ void RunSeeds(StoreHarness::Kind kind, std::uint64_t group, std::uint64_t count,
     const std::uint64_t seed = base * 1'000'000 + group * 1000 + i;
     const Operations operations = RandomOperations(seed, operations_each);
     if (GoesWell(kind, operations, /*quiet=*/true)) continue;
-    const Operations shrunk = Shrink(kind, operations);
+    const Operations shrunk = Shrink(operations, [kind](const Operations& fewer) {
+      return GoesWell(kind, fewer, /*quiet=*/true);
+    });
     GoesWell(kind, shrunk, /*quiet=*/false);
     FAIL() << "seed " << seed << " goes wrong; what is left of it after shrinking:\n"
            << Print(shrunk);

@@ -56,20 +56,29 @@ void ExpectServes(const TestServer& server) {
   EXPECT_TRUE(client.Works(1)) << "the server does not serve any more";
 }
 
-// CVE-2023-44487.
-TEST(AbuseTest, RapidResetIsCutOff) {
+Options FewResets() {
   Options options;
   options.reset_burst = 100;
   options.resets_per_second = 10;
-  TestServer server(options);
+  return options;
+}
+
+// Calls that are reset at once, until the connection is ended.
+std::optional<Http2Client::ReceivedFrame> ResetRapidly(const TestServer& server,
+                                                       std::string_view path) {
   Http2Client client(server.port());
   std::string flood;
-  for (std::uint32_t i = 0; i < 1000; ++i) {
-    flood += UnaryCall(2 * i + 1, "/test.Echo/Hold", "x") +
+  for (std::uint32_t i = 0; i < 1000; ++i)
+    flood += UnaryCall(2 * i + 1, path, "x") +
              Frame(FrameType::kRstStream, 0, 2 * i + 1, BigEndian32(kCancel));
-  }
   client.Send(flood);
-  const auto goaway = LastGoAway(client);
+  return LastGoAway(client);
+}
+
+// CVE-2023-44487.
+TEST(AbuseTest, RapidResetIsCutOff) {
+  TestServer server(FewResets());
+  const auto goaway = ResetRapidly(server, "/test.Echo/Hold");
   ASSERT_TRUE(goaway);
   EXPECT_EQ(goaway->error_code(), kEnhanceYourCalm);
   EXPECT_EQ(goaway->debug_data(), "too_many_resets");
@@ -79,10 +88,7 @@ TEST(AbuseTest, RapidResetIsCutOff) {
 
 // CVE-2025-8671: the client makes the server reset the streams.
 TEST(AbuseTest, ProvokedResetsAreCutOff) {
-  Options options;
-  options.reset_burst = 100;
-  options.resets_per_second = 10;
-  TestServer server(options);
+  TestServer server(FewResets());
   Http2Client client(server.port());
   for (std::uint32_t i = 0; i < 1000; ++i) {
     if (!client.Send(UnaryCall(2 * i + 1, "/test.Echo/Hold", "x") +
@@ -125,18 +131,8 @@ TEST(AbuseTest, StreamsThatWereAnsweredMayBeReset) {
 
 // An answer that was made and not sent does not count: a refusal costs the client nothing either.
 TEST(AbuseTest, RapidResetOfRefusedCallsIsCutOff) {
-  Options options;
-  options.reset_burst = 100;
-  options.resets_per_second = 10;
-  TestServer server(options);
-  Http2Client client(server.port());
-  std::string flood;
-  for (std::uint32_t i = 0; i < 1000; ++i) {
-    flood += UnaryCall(2 * i + 1, "/test.Echo/Nothing", "x") +
-             Frame(FrameType::kRstStream, 0, 2 * i + 1, BigEndian32(kCancel));
-  }
-  client.Send(flood);
-  const auto goaway = LastGoAway(client);
+  TestServer server(FewResets());
+  const auto goaway = ResetRapidly(server, "/test.Echo/Nothing");
   ASSERT_TRUE(goaway);
   EXPECT_EQ(goaway->debug_data(), "too_many_resets");
   ExpectServes(server);
