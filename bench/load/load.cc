@@ -171,10 +171,13 @@ const RequestTemplate& Load::NextRequest(const Http2Connection& connection) {
 int Load::WaitForEvents(std::array<epoll_event, 64>& events) {
   const auto size = static_cast<int>(events.size());
   if (options_.rate == 0 || draining_) return epoll_wait(epoll_, events.data(), size, kWaitMs);
-  const std::uint64_t due = begun_ + Nanos(static_cast<double>(started_ + 1) / options_.rate);
-  const std::uint64_t now = NowNanos();
-  const std::uint64_t wait =
-      std::clamp<std::uint64_t>(due > now ? due - now : 0, 0, kMostPacedWait);
+  std::uint64_t wait = kMostPacedWait;
+  // A call that is due after a refill has found no room: an answer makes some.
+  if (!IsDue()) {
+    const std::uint64_t due = begun_ + Nanos(static_cast<double>(started_ + 1) / options_.rate);
+    const std::uint64_t now = NowNanos();
+    wait = std::min(wait, due > now ? due - now : 0);
+  }
   const timespec limit{.tv_sec = 0, .tv_nsec = static_cast<long>(wait)};
   return epoll_pwait2(epoll_, events.data(), size, &limit, nullptr);
 }
