@@ -45,6 +45,13 @@ std::string AddIndexMark(std::string_view mark, std::string_view marks) {
       marks.substr(0, (IndexBinding::kMostMarks - 1) * IndexBinding::kMarkBytes));
 }
 
+std::string DropIndexMark(std::string_view mark, std::string_view marks) {
+  std::string others;
+  for (; marks.size() >= mark.size() && !mark.empty(); marks.remove_prefix(mark.size()))
+    if (!marks.starts_with(mark)) others += marks.substr(0, mark.size());
+  return others;
+}
+
 bool HasIndexMark(std::string_view marks, std::string_view mark) {
   if (mark.size() != IndexBinding::kMarkBytes) return false;
   for (; marks.size() >= mark.size(); marks.remove_prefix(mark.size()))

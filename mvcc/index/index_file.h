@@ -65,6 +65,8 @@ struct IndexBinding {
 // The meta bucket's value with one mark more. The one before may be that of the file in effect, if
 // this one's is not finished.
 std::string AddIndexMark(std::string_view mark, std::string_view marks);
+// Without the mark of a file that was not finished.
+std::string DropIndexMark(std::string_view mark, std::string_view marks);
 bool HasIndexMark(std::string_view marks, std::string_view mark);
 
 namespace index_file {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/background/aside.h"
 #include "base/failpoint/failpoint.h"
 #include "base/log/logging.h"
 #include "base/text/duration_text.h"
@@ -134,6 +135,7 @@ void IndexSaver::Finish(const std::shared_ptr<Run>& run) {
   const std::string& path = keeper_.options().database_path;
   const Result<IndexFileSize> saved = run->writer->Finish(path);
   if (!saved.has_value()) return GiveUp(run, &saved.error());
+  run->writer.reset();  // here, and not on apply, which lets the rest go
   saved_revision_ = run->binding.revision;
   changed_ -= std::min(changed_, run->changed);
   const Duration took = store_.executors_.backend.clock().Now() - run->started;
@@ -177,6 +179,14 @@ void IndexSaver::Start(std::uint64_t changed) {
     });
     return;
   }
+  if (HasTooManyAttachments()) {
+    if (!std::exchange(told_of_attachments_, true))
+      KV_WARN("the key index is not saved while serving: too many keys are attached to leases",
+              {"most", options_.most_attachments});
+    backend.Post([this] { Rest(kPausesAfterFailure * options_.pause); });
+    return;
+  }
+  told_of_attachments_ = false;
   run_ = std::make_shared<Run>(store_.state_, store_.state_->index->Snapshot());
   const IndexMark& mark = run_->index.mark();
   run_->binding = {.mark = keeper_.NewMark(),
@@ -187,11 +197,16 @@ void IndexSaver::Start(std::uint64_t changed) {
   CopyAttachments(run_, 0);
 }
 
+bool IndexSaver::HasTooManyAttachments() const {
+  const IndexAttachments& all = keeper_.options().attachments;
+  return all.count && all.count() > options_.most_attachments;
+}
+
 void IndexSaver::CopyAttachments(const std::shared_ptr<Run>& run, std::size_t part) {
   if (run->is_cancelled) return GiveUp(run, nullptr);
   const IndexAttachments& all = keeper_.options().attachments;
   const std::size_t count = all.count ? all.count() : 0;
-  if (count > options_.most_attachments) {
+  if (HasTooManyAttachments()) {
     const Error error{Code::kResourceExhausted, "too many keys are attached to leases"};
     return GiveUp(run, &error);
   }
@@ -246,9 +261,11 @@ void IndexSaver::OpenFile(const std::shared_ptr<Run>& run) {
 void IndexSaver::WritePiece(const std::shared_ptr<Run>& run) {
   if (run->is_cancelled) return GiveUp(run, nullptr);
   KV_FAILPOINT("saveIndexServingPiece");
-  const Result<bool> is_more = run->writer->WriteBlock(options_.piece_bytes);
+  Result<bool> is_more = false;
+  RunAside([&] { is_more = run->writer->WriteBlock(options_.piece_bytes); });
   if (!is_more.has_value()) return GiveUp(run, &is_more.error());
   if (!*is_more) {
+    run->attachments.reset();
     store_.executors_.apply.Post([this, run] { Publish(run); });
     return;
   }
@@ -277,6 +294,8 @@ void IndexSaver::GiveUp(const std::shared_ptr<Run>& run, const Error* error) {
   if (run->writer.has_value())
     static_cast<void>(
         keeper_.options().files->Remove(NextIndexFilePath(keeper_.options().database_path)));
+  // Its mark would take the place of one that is in effect.
+  store_.executors_.apply.Post([this, run] { marks_ = DropIndexMark(run->binding.mark, marks_); });
   LetGo(run);
   const Duration rest = error != nullptr ? kPausesAfterFailure * options_.pause : Duration{};
   store_.executors_.backend.Post([this, rest] { Rest(rest); });

@@ -2,9 +2,8 @@
 // few records after it (mvcc/index/index_file.h).
 //
 //   1. backend: a commit finds that enough was written since the last file (IndexSaving);
-//   2. apply: a snapshot of the index is taken, then the attachments to leases are copied, a few
-//   per
-//      task: that of a key which has no later record is the snapshot's, whenever it is read;
+//   2. apply: a snapshot of the index is taken. Then the attachments to leases are copied, a few a
+//      task: that of a key without a later record is the snapshot's, whenever it is read;
 //   3. copier: the snapshot's keys are written, a piece per task with a pause after each;
 //   4. apply: the file's mark is published;
 //   5. backend: once the mark is durable, and with it all before, the file gets its name.
@@ -69,6 +68,7 @@ class IndexSaver {
   void ShowCosts() const;
 
   void Start(std::uint64_t changed);
+  bool HasTooManyAttachments() const;
   void CopyAttachments(const std::shared_ptr<Run>& run, std::size_t part);
   void OpenFile(const std::shared_ptr<Run>& run);
   void WritePiece(const std::shared_ptr<Run>& run);
@@ -95,6 +95,7 @@ class IndexSaver {
   // State of the apply executor.
   std::string marks_;  // as the meta bucket has them
   std::shared_ptr<Run> run_;
+  bool told_of_attachments_ = false;
   bool has_ended_ = false;
 };
 

@@ -295,6 +295,14 @@ TEST_F(IndexFileTest, TheMarkMayBeOneOfTheLastFew) {
   EXPECT_FALSE(ReadAt({.marks = marks, .revision = binding_.revision}).has_value());
 }
 
+TEST_F(IndexFileTest, AMarkIsDroppedAlone) {
+  const auto mark = [](char of) { return std::string(IndexBinding::kMarkBytes, of); };
+  const std::string marks = mark('a') + mark('b') + mark('c');
+  EXPECT_EQ(DropIndexMark(mark('b'), marks), mark('a') + mark('c'));
+  EXPECT_EQ(DropIndexMark(mark('d'), marks), marks);
+  EXPECT_EQ(DropIndexMark("", marks), "");
+}
+
 TEST_F(IndexFileTest, LaterRecordsJoinTheirKeys) {
   for (const char* key : {"b", "d", "f"}) Put(key);
   leases_ = {{"b", 5}, {"d", 6}};

@@ -363,6 +363,19 @@ TEST_F(IndexSaverTest, AnErrorLeavesTheOneOfBefore) {
   ExpectLoaded(Show(*store));
 }
 
+TEST_F(IndexSaverTest, FilesThatGetNoNameLeaveTheOneInEffect) {
+  Fill(0, 40);
+  Settle();
+  const std::int64_t saved = saved_revision();
+  files.FailPath(SimFileSystem::Operation::kRename, ".next", SimFileSystem::Fault::kIoError);
+  for (int i = 0; i < 5; ++i) {
+    Fill(0, 20);
+    Settle();
+  }
+  EXPECT_EQ(saved_revision(), saved);
+  ExpectLoaded(Show(*store));
+}
+
 TEST_F(IndexSaverTest, WithTooManyAttachmentsNoneIsWritten) {
   options.index_file.saving.most_attachments = 10;
   Reopen();
