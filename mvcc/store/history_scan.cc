@@ -1,6 +1,9 @@
 #include "mvcc/store/history_scan.h"
 
+#include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/background/aside.h"
 #include "mvcc/lmdb/backend.h"
@@ -23,8 +26,7 @@ Result<HistoryScan::Progress> HistoryScan::Step(std::uint64_t max_records) {
   if (!step->unread.empty()) {
     KV_RETURN_IF_ERROR(StepRecords(*step, max_records));
   } else if (next_bucket_ < kBucketNames.size()) {
-    KV_RETURN_IF_ERROR(StepBucket());
-    ++next_bucket_;
+    KV_RETURN_IF_ERROR(StepBucket(max_records));
   } else {
     return Progress::kDone;
   }
@@ -57,18 +59,26 @@ Result<void> HistoryScan::StepRecords(const HistorySum::Step& step, std::uint64_
   });
 }
 
-Result<void> HistoryScan::StepBucket() {
+Result<void> HistoryScan::StepBucket(std::uint64_t max_records) {
   return store_.LookAtDurable([&](Snapshot& content) -> Result<void> {
     std::uint64_t seen = 0;
-    bool must_end = false;
-    const auto look = [&](std::string_view, std::string_view) {
-      must_end = ++seen % kRecordsBetweenLooks == 0 && content.MustEnd();
-      return !must_end;
+    std::uint64_t bytes = 0;
+    std::optional<std::string> next;
+    const auto look = [&](std::string_view key, std::string_view value) {
+      if (seen == max_records || bytes >= kPieceBytes) {
+        next = key;
+        return false;
+      }
+      ++seen;
+      bytes += key.size() + value.size();
+      return true;
     };
     Result<void> scanned;
-    RunAside([&] { scanned = content.Scan(static_cast<Bucket>(next_bucket_), {}, {}, look); });
+    RunAside(
+        [&] { scanned = content.Scan(static_cast<Bucket>(next_bucket_), bucket_from_, {}, look); });
     KV_RETURN_IF_ERROR(scanned);
-    if (must_end) return kReaderMustEnd.Fail();
+    if (!next.has_value()) ++next_bucket_;
+    bucket_from_ = std::move(next).value_or("");
     return {};
   });
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/error.h"
 #include "mvcc/records/revision.h"
@@ -24,18 +25,18 @@ class HistoryScan {
   explicit HistoryScan(Store& store);
 
   enum class Progress { kMore, kMustWait, kDone };
-  // Reads up to max_records more, of a MiB and one record, or one small bucket. kMustWait: a
-  // compaction deletes.
+  // Reads up to max_records more, of a MiB and one record. kMustWait: a compaction deletes.
   Result<Progress> Step(std::uint64_t max_records);
 
   std::uint64_t records() const { return records_; }
 
  private:
   Result<void> StepRecords(const HistorySum::Step& step, std::uint64_t max_records);
-  Result<void> StepBucket();
+  Result<void> StepBucket(std::uint64_t max_records);
 
   Store& store_;
   std::uint64_t next_bucket_ = 1;  // after Bucket::kKey
+  std::string bucket_from_;        // the rest of that one
   std::uint64_t records_ = 0;
 };
 
