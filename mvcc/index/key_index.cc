@@ -46,25 +46,6 @@ IndexView KeyIndex::working() const { return tree_->view(); }
 
 std::int64_t KeyIndex::live_keys() const { return tree_->live_keys(); }
 
-namespace {
-
-bool VisitBelow(const index::Node& node, int level,
-                const std::function<bool(const index::Entry& entry)>& visit) {
-  for (int slot = 0; slot < node.count(); ++slot) {
-    const bool go_on = level == 0
-                           ? visit(index::AsLeaf(node).entry(slot))
-                           : VisitBelow(*index::AsInner(node).child(slot).node, level - 1, visit);
-    if (!go_on) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
-bool KeyIndex::VisitEntries(const std::function<bool(const index::Entry& entry)>& visit) const {
-  return tree_->root() == nullptr || VisitBelow(*tree_->root(), tree_->height() - 1, visit);
-}
-
 void KeyIndex::Publish(IndexMark mark) {
   constexpr std::size_t kSomeMore = 64;
   constexpr std::size_t kLooks = 64;

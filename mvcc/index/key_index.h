@@ -21,7 +21,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -98,9 +97,6 @@ class KeyIndex {
   // The state with all changes so far. Valid until the next change, publish or compaction step.
   IndexView working() const;
   std::int64_t live_keys() const;
-  // Visits the entries of the working state, of dead keys too, in the order of keys, until `visit`
-  // returns false. Returns whether it visited all of them.
-  bool VisitEntries(const std::function<bool(const index::Entry& entry)>& visit) const;
 
   // Makes the working state the one that Snapshot() returns, and frees some objects that no
   // snapshot can see any more: as many as this batch has retired and a few more, so that a publish
