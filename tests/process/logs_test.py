@@ -41,7 +41,7 @@ class LogsTest(unittest.TestCase):
     def wait(self, condition):
         end = time.monotonic() + 30
         while not condition():
-            self.assertLess(time.monotonic(), end)
+            self.assertLess(time.monotonic(), end, self.member.log().decode(errors="replace"))
             time.sleep(0.01)
 
     def test_every_output_has_every_line(self):
