@@ -76,7 +76,7 @@ struct StoreOptions {
 struct StoreExecutors {
   Executor& apply;
   Executor& backend;
-  Executor& copier;  // the long copy of a defragmentation
+  Executor& copier;  // the long copy of a defragmentation, an installed index, the index's file
 };
 
 class Store {

@@ -22,7 +22,7 @@ using boost::system::error_code;
 // Clients send a few dozen.
 constexpr std::size_t kMaxFields = 1024;
 
-// Go's client takes no more before an answer.
+// Go's client takes no more before an answer. sync/checks/network_probe.cc has the same bound.
 constexpr int kMaxInterimAnswers = 5;
 constexpr unsigned kSwitchingProtocols = 101;
 

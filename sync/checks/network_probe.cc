@@ -34,7 +34,7 @@ using boost::system::error_code;
 constexpr std::size_t kMaxHeaderBytes = std::size_t{64} << 10U;
 constexpr std::size_t kReadBytes = std::size_t{4} << 10U;
 constexpr unsigned kTooManyRequests = 429;
-// Go's client takes as many.
+// Go's client takes as many. A 101 is an answer here: a check judges the status alone.
 constexpr int kMaxInterimAnswers = 5;
 
 // HOST:PORT, HOST or [HOST]:PORT.
