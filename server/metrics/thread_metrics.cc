@@ -51,7 +51,7 @@ std::map<std::string, ThreadReading> ReadLiveThreads() {
 }
 
 // A counter may not go down when a thread ends: what the last reading had of it stays in the sum.
-// What it did after that reading is left out.
+// Its time after that reading is left out.
 TimesByThread ReadThreads() {
   static std::mutex mutex;
   static std::map<std::string, ThreadReading> last;
