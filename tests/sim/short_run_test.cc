@@ -34,15 +34,22 @@ TEST(ShortRun, OfAgentsAndCachesEndsWell) {
 }
 
 // A member with a spoiled record is found out and re-seeded, though its new database is on its way
-// for longer than 20 s, after which it asks again.
+// for longer than 20 s, after which it asks again. Even seeds have such transfers, where a re-seed
+// meets one; which of them it does depends on the compiler.
 TEST(ShortRun, OfSpoiledRecordsIsMendedByLongTransfers) {
-  const Options options{.seed = 2012, .members = 3, .seconds = 90, .spoils = true};
-  const Report report = RunSimulation(options);
-  EXPECT_FALSE(report.failure.has_value()) << report.tail << "\n"
-                                           << report.failure.value_or("") << "\n"
-                                           << ReplayCommand(options);
-  EXPECT_GT(report.mended, 0U);
-  EXPECT_GT(report.faults[Fault::kTransferLong], 0U);
+  std::uint64_t mended = 0;
+  std::uint64_t long_transfers = 0;
+  for (std::uint64_t seed = 2010; long_transfers == 0 && seed < 2040; seed += 2) {
+    const Options options{.seed = seed, .members = 3, .seconds = 90, .spoils = true};
+    const Report report = RunSimulation(options);
+    ASSERT_FALSE(report.failure.has_value()) << report.tail << "\n"
+                                             << report.failure.value_or("") << "\n"
+                                             << ReplayCommand(options);
+    mended += report.mended;
+    long_transfers += report.faults[Fault::kTransferLong];
+  }
+  EXPECT_GT(mended, 0U);
+  EXPECT_GT(long_transfers, 0U);
 }
 
 // Members come back with older disks or empty ones, under their old identity.

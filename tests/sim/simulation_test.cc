@@ -92,8 +92,9 @@ TEST(Faults, OfEveryKindHappen) {
     }
     return names;
   };
-  // A transfer of more than 20 s has to meet a re-seed: that of ShortRun's spoiled records does.
-  faults.Merge(RunSeed({.seed = 2012, .members = 3, .seconds = 90, .spoils = true}).faults);
+  // A transfer of more than 20 s is rare without spoiled records, of which even seeds have them.
+  for (std::uint64_t seed = 2010; faults[Fault::kTransferLong] == 0 && seed < 2040; seed += 2)
+    faults.Merge(RunSeed({.seed = seed, .members = 3, .seconds = 90, .spoils = true}).faults);
   for (std::uint64_t seed = 1; seed <= 200 && !never().empty(); ++seed)
     faults.Merge(RunSeed(OptionsOf(seed)).faults);
   EXPECT_EQ(never(), "");
