@@ -1,23 +1,25 @@
-"""What the milliseconds of a load went into, by the server's own metrics before and after it: the disk (the log's syncs,
-the database's commits), and how long each thread was ready to run and had no processor.
+"""What the milliseconds of a load went into, by the server's own metrics before and after it: what slow writes waited
+for, the disk (the log's syncs, the database's commits), and how long each thread was ready to run and had no processor.
 """
 
 import re
 
 HISTOGRAMS = (("etcd_disk_wal_fsync_duration_seconds", "sync of the log"),
               ("etcd_disk_backend_commit_duration_seconds", "commit of the database"))
+# In the order in which a write passes them.
+PARTS = ("raft", "log_turn", "log_sync", "commit", "apply_turn", "apply", "answer")
 SERIES = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
 LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 
 def parse(text):
-    """{(name, label's value or ""): number} of the names that are looked at."""
+    """{(name, labels' values or ""): number} of the names that are looked at."""
     values = {}
     for line in text.splitlines():
         matched = SERIES.match(line)
-        if matched and matched[1].startswith(("kvorum_thread_", *(name for name, _ in HISTOGRAMS))):
+        if matched and matched[1].startswith(("kvorum_thread_", "kvorum_write_parts_", *(name for name, _ in HISTOGRAMS))):
             labels = LABEL.findall(matched[2] or "")
-            values[matched[1], labels[0][1] if labels else ""] = float(matched[3])
+            values[matched[1], " ".join(value for _, value in labels)] = float(matched[3])
     return values
 
 
@@ -28,11 +30,25 @@ def quantile_bound(changes, name, part):
     return next((bound * 1e6 for bound, count in buckets if count >= part * total), 0)
 
 
+def parts_of_writes(changes):
+    """A line: of how many writes, and for each part the mean of the slow ones beside that of a sample."""
+    writes = {kind: changes.get(("kvorum_write_parts_writes_total", kind), 0) for kind in ("sampled", "slow")}
+    if not all(writes.values()):
+        return
+    def mean_us(kind, part):
+        return changes.get(("kvorum_write_parts_seconds_total", f"{kind} {part}"), 0) / writes[kind] * 1e6
+    whole = {kind: sum(mean_us(kind, part) for part in PARTS) for kind in writes}
+    shares = ", ".join(f"{part} {mean_us('slow', part):.0f} ({mean_us('sampled', part):.0f})" for part in PARTS)
+    yield (f"writes: {writes['slow']:.0f} took more than three times the mean: {whole['slow']:.0f} us"
+           f" (a sample of all: {whole['sampled']:.0f} us), of it in us: {shares}")
+
+
 def lines(before, after):
     """A line for each cause, the threads that waited longest first."""
     after = parse(after)
     before = parse(before)
     changes = {key: value - before.get(key, 0) for key, value in after.items()}
+    yield from parts_of_writes(changes)
     for name, work in HISTOGRAMS:
         if count := changes.get((name + "_count", ""), 0):
             mean_us = changes[name + "_sum", ""] / count * 1e6

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/api_errors.h"
+#include "base/majority.h"
 #include "proto/rpc.pb.h"
 
 namespace kvorum::client {
@@ -156,7 +157,7 @@ Result<void> Caller::Try(const CallOptions& call, Repeat repeat, const Once& onc
       case NextStep::kAnotherMember:
         if (attempt >= kMaxAttempts) return Fail(error);
         // Asks a majority of the members in quick succession, then pauses.
-        if (static_cast<std::size_t>(attempt) % (connections_->size() / 2 + 1) == 0)
+        if (static_cast<std::size_t>(attempt) % Majority(connections_->size()) == 0)
           BackOff(call.deadline);
         break;
     }

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <thread>
 
@@ -14,6 +13,7 @@
 #include "base/failpoint/failpoint_control.h"
 #include "base/file_descriptor.h"
 #include "base/letter_case.h"
+#include "base/text/parse_number.h"
 
 namespace kvorum::failpoint {
 namespace {
@@ -173,9 +173,10 @@ class Server final : public ControlServer {
     request->method = head.substr(0, method_end);
     request->path = head.substr(method_end + 1, path_end - method_end - 1);
     head = LowerCase(std::move(head));
-    std::size_t length = 0;
     const std::string_view length_text = Header(head, "content-length");
-    std::from_chars(length_text.data(), length_text.data() + length_text.size(), length);
+    const auto told = ParseNumber<std::size_t>(length_text);
+    if (!told && !length_text.empty()) return false;
+    const std::size_t length = told.value_or(0);
     if (length > kMaxRequestBytes) return false;
     if (Header(head, "expect") == "100-continue" &&
         !Write(fd, deadline, "HTTP/1.1 100 Continue\r\n\r\n")) {

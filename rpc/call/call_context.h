@@ -133,6 +133,10 @@ class CallContext {
     return when;
   }
 
+  // The place that the call's work had in a queue, for the question what it waited for; 0: none.
+  void NotePlace(std::uint64_t place) { place_.store(place, std::memory_order_relaxed); }
+  std::uint64_t place() const { return place_.load(std::memory_order_relaxed); }
+
   // Set before the handler is called, and by a stream's handler between its requests.
   Caller caller;
 
@@ -173,6 +177,7 @@ class CallContext {
 
   std::atomic<std::int64_t> answer_count_{-1};
   std::atomic<std::int64_t> begun_{0};
+  std::atomic<std::uint64_t> place_{0};
   bool has_certificate_ = false;
   std::atomic<bool> cancelled_{false};
   mutable std::mutex mutex_;  // guards what follows

@@ -40,6 +40,7 @@ class UnarySink {
   virtual void NoteRows(std::vector<std::int64_t> /*rows*/) {}
   // Also before it (CallContext::begun).
   virtual void NoteBegun(TimePoint /*when*/) {}
+  virtual void NotePlace(std::uint64_t /*place*/) {}
 };
 
 // The right to answer one unary call, once, from any thread. If it is dropped without an answer, it
@@ -64,6 +65,9 @@ class UnaryReply {
   }
   void NoteBegun(TimePoint when) {
     if (sink_ != nullptr) sink_->NoteBegun(when);
+  }
+  void NotePlace(std::uint64_t place) {
+    if (sink_ != nullptr) sink_->NotePlace(place);
   }
   // Call exactly one of these, once.
   void Send(SharedBytes message);

@@ -50,6 +50,7 @@ class Call final : public CallContext,
   void NoteCount(std::int64_t count) override { NoteAnswerCount(count); }
   void NoteRows(std::vector<std::int64_t> rows) override { NoteAnswerRows(std::move(rows)); }
   void NoteBegun(TimePoint when) override { CallContext::NoteBegun(when); }
+  void NotePlace(std::uint64_t place) override { CallContext::NotePlace(place); }
   void Read(ServerStream::ReadCallback callback);
   void Write(ByteChain message, ServerStream::WriteCallback callback);
   void WriteFrames(ByteChain frames, std::size_t messages, ServerStream::WriteCallback callback);

@@ -101,9 +101,10 @@ Result<void> Applier::ApplyNormal(const raft::Entry& entry) {
   const auto request = DecodeInternalRequest(entry.data.view());
   if (!request.has_value()) return std::unexpected(request.error());
   if (joining_.has_value()) KV_RETURN_IF_ERROR(CheckJoining(*request));
-  Outcome outcome{
-      .id = request->id,
-      .result = {.term = entry.term, .value = Dispatch({*request, entry.index, entry.term})}};
+  Outcome outcome{.id = request->id,
+                  .result = {.index = entry.index,
+                             .term = entry.term,
+                             .value = Dispatch({*request, entry.index, entry.term})}};
   Answer& value = outcome.result.value;
   // The store's refusals are answers; damage is not.
   if (!value.has_value() && value.error().code == Code::kDataLoss &&

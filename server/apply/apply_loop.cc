@@ -97,10 +97,13 @@ void ApplyLoop::Drain() {
     }
     if (item.entries.empty()) return;
     const TimePoint begin = apply_.clock().Now();
+    status_.stages().Mark(WriteStage::kApplyBegun, item.entries.back().index, begin);
     const std::size_t applied = applier_.Apply(item.entries);
     if (applier_.failed()) return Stop();
-    applier_.times().Observe(apply_.clock().Now() - begin);
-    if (applied > 0) WarnIfSlow(begin, std::span(item.entries).first(applied));
+    const TimePoint end = apply_.clock().Now();
+    applier_.times().Observe(end - begin);
+    status_.stages().Mark(WriteStage::kApplied, applier_.applied_index(), end);
+    if (applied > 0) WarnIfSlow(end - begin, std::span(item.entries).first(applied));
     left_.assign(std::move_iterator(item.entries.begin() + static_cast<std::ptrdiff_t>(applied)),
                  std::move_iterator(item.entries.end()));
     SetApplied(applier_.applied_index());
@@ -113,8 +116,7 @@ void ApplyLoop::SetApplied(raft::Index applied) {
   on_applied_(applied);
 }
 
-void ApplyLoop::WarnIfSlow(TimePoint begin, std::span<const raft::Entry> batch) const {
-  const Duration took = apply_.clock().Now() - begin;
+void ApplyLoop::WarnIfSlow(Duration took, std::span<const raft::Entry> batch) const {
   if (slow_apply_ <= Duration::zero() || took <= slow_apply_) return;
   status_.counters().slow_applies.Add();
   // Only the batch's time is known: it shows the entry that is most likely to blame.

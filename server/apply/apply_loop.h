@@ -62,7 +62,7 @@ class ApplyLoop {
   void Drain();
   Item Next();
   void SetApplied(raft::Index applied);
-  void WarnIfSlow(TimePoint begin, std::span<const raft::Entry> batch) const;
+  void WarnIfSlow(Duration took, std::span<const raft::Entry> batch) const;
 
   mvcc::Store& store_;
   Applier& applier_;

@@ -50,6 +50,7 @@ struct LoginResult {
 };
 
 struct ApplyResult {
+  raft::Index index = 0;
   raft::Term term = 0;
   // For the rows of a large answer, until its connection has the answer.
   AnswerMemory::Reservation held{};

@@ -5,8 +5,6 @@
 #include <utility>
 
 namespace kvorum::server {
-namespace {}  // namespace
-
 void CallCounters::TimeAll() {
   // Those of Go's client library, unless others are chosen.
   const std::vector<double> bounds{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10};
@@ -29,7 +27,8 @@ void CallCounters::StreamMessages(std::uint32_t method, std::uint64_t received,
   mine.Add(Cell(method, kSent), sent);
 }
 
-void ObserveCalls(rpc::Router& router, CallCounters& counters, SlowCalls::Limits limits) {
+void ObserveCalls(rpc::Router& router, CallCounters& counters, SlowWrites& writes,
+                  SlowCalls::Limits limits) {
   router.SetStartHook(
       [&counters](rpc::CallContext& call) { counters.Started(call.method()->index); });
   router.SetStreamHook(
@@ -45,14 +44,15 @@ void ObserveCalls(rpc::Router& router, CallCounters& counters, SlowCalls::Limits
   }
   const rpc::Router::Method* const range = router.Find("/etcdserverpb.KV/Range");
   const rpc::MethodInfo* const range_info = range == nullptr ? nullptr : &range->info;
-  router.SetEndHook([&counters, slow = SlowCalls(limits), range_info](const rpc::CallContext& call,
-                                                                      const rpc::CallEnd& end) {
+  router.SetEndHook([&counters, &writes, slow = SlowCalls(limits), range_info](
+                        const rpc::CallContext& call, const rpc::CallEnd& end) {
     const rpc::MethodInfo& method = *call.method();
     counters.Ended(method.index, end.code);
     counters.Took(method.index, end.duration);
     counters.RequestEnded(method.index, end);
     if (&method == range_info) counters.RangeTook(end);
     if (method.kind == rpc::MethodKind::kUnary) slow.OnEnd(call, end);
+    writes.OnEnd(call, end);
   });
 }
 

@@ -13,6 +13,7 @@
 #include "base/thread_cells.h"
 #include "rpc/call/service.h"
 #include "server/call/slow_calls.h"
+#include "server/call/slow_writes.h"
 
 namespace kvorum::server {
 
@@ -86,8 +87,9 @@ class CallCounters {
   Histogram failed_ranges_{DoublingBounds(0.0001, 20)};
 };
 
-// Counts every call, and logs the slow ones. Called once, when all methods are registered; the
-// counters outlive the router.
-void ObserveCalls(rpc::Router& router, CallCounters& counters, SlowCalls::Limits limits);
+// Counts every call, logs the slow ones, and charges the slow writes to what they waited for.
+// Called once, when all methods are registered; counters and writes outlive the router.
+void ObserveCalls(rpc::Router& router, CallCounters& counters, SlowWrites& writes,
+                  SlowCalls::Limits limits);
 
 }  // namespace kvorum::server

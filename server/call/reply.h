@@ -43,6 +43,10 @@ class Reply {
                    .rest = nullptr,
                    .rest_bytes = 0});
   }
+  // For CallContext::NotePlace, before Send.
+  void NotePlace(std::uint64_t place) {
+    if (function_ == nullptr) encoded_.NotePlace(place);
+  }
   void Fail(Error error) {
     if (function_ != nullptr)
       return std::exchange(function_, nullptr)(std::unexpected(std::move(error)));

@@ -33,6 +33,7 @@ class ReplyWaiter final : public AdmittedWaiter {
     if (!result.value.has_value()) return reply_.Fail(std::move(result.value).error());
     auto& value = std::get<Response>(*result.value);
     change_(value);
+    reply_.NotePlace(result.index.value());
     const ResponseHeader header = cluster_.Header(value.revision, result.term);
     reply_.Send(header, std::move(value), std::move(result.held));
   }

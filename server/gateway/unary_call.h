@@ -25,6 +25,7 @@ class UnaryCall final : public GatewayCall, public rpc::UnarySink {
     context()->NoteAnswerRows(std::move(rows));
   }
   void NoteBegun(TimePoint when) override { context()->NoteBegun(when); }
+  void NotePlace(std::uint64_t place) override { context()->NotePlace(place); }
 
  private:
   void Run() override;

@@ -1,5 +1,6 @@
 #include "server/call/call_counters.h"
 #include "server/call/client_versions.h"
+#include "server/call/slow_writes.h"
 #include "server/metrics/sources.h"
 
 namespace kvorum::server {
@@ -46,6 +47,29 @@ void AddEnds(const CallCounters& calls, const rpc::MethodInfo& method, Samples& 
     out.Add({std::string(CodeName(code)), method.name, method.service, TypeOf(method)},
             static_cast<double>(ended));
   }
+}
+
+constexpr std::pair<SlowWrites::Kind, const char*> kKindsOfWrites[] = {
+    {SlowWrites::Kind::kSampled, "sampled"}, {SlowWrites::Kind::kSlow, "slow"}};
+
+void AddSlowWriteRows(MetricsRegistry& registry, const MetricSources& of) {
+  registry.Family("kvorum_write_parts_writes_total", kCounter, {"kind"},
+                  "Writes whose time was charged to the parts of their way: a sample of all, and "
+                  "those that took more than three times the mean.",
+                  [&of](Samples& out) {
+                    for (const auto& [kind, name] : kKindsOfWrites)
+                      out.Add({name}, static_cast<double>(of.slow_writes->writes(kind)));
+                  });
+  registry.Family("kvorum_write_parts_seconds_total", kCounter, {"kind", "part"},
+                  "The time of these writes by the part of their way.", [&of](Samples& out) {
+                    for (const auto& [kind, name] : kKindsOfWrites) {
+                      for (std::size_t i = 0; i < SlowWrites::kParts; ++i) {
+                        const auto part = static_cast<SlowWrites::Part>(i);
+                        out.Add({name, std::string(SlowWrites::NameOf(part))},
+                                static_cast<double>(of.slow_writes->nanos(kind, part)) * 1e-9);
+                      }
+                    }
+                  });
 }
 
 }  // namespace
@@ -103,6 +127,7 @@ void AddCallMetrics(MetricsRegistry& registry, const MetricSources& of) {
                       }
                     }
                   });
+  AddSlowWriteRows(registry, of);
   registry.Family("etcd_server_range_duration_seconds", kHistogram, {"success"},
                   "Time of a Range, from its request to its answer.", [&of](Samples& out) {
                     const auto add = [&](const char* success, const Histogram& times) {

@@ -31,6 +31,7 @@ class Integrity;
 class LocalMember;
 class PeerTransport;
 class Quarantine;
+class SlowWrites;
 struct Reads;
 
 // A feature gate.
@@ -55,6 +56,7 @@ struct MetricSources {
   const Quarantine* quarantine = nullptr;
   std::vector<rpc::MethodInfo> methods;
   const CallCounters* calls = nullptr;
+  const SlowWrites* slow_writes = nullptr;
   const ClientVersions* versions = nullptr;
   const Health* health = nullptr;
   const PeerTransport* peers = nullptr;

@@ -11,6 +11,7 @@
 
 #include "base/metric.h"
 #include "proto/raft_types.h"
+#include "server/state/write_stages.h"
 
 namespace kvorum::server {
 
@@ -67,6 +68,8 @@ class RaftStatus {
   }
 
   const RaftCounters& counters() const { return counters_; }
+  // Where the writes are on their way.
+  const WriteStages& stages() const { return stages_; }
 
   // ---- for the publishers ----
   // Returns true if leading_term() has changed.
@@ -84,6 +87,7 @@ class RaftStatus {
   void SetLostData(raft::Index index) { lost_data_.store(index, std::memory_order_release); }
   void SetApplied(raft::Index index) { applied_index_.store(index, std::memory_order_release); }
   RaftCounters& counters() { return counters_; }
+  WriteStages& stages() { return stages_; }
   void CountRefusedMessage() { refused_messages_.fetch_add(1, std::memory_order_relaxed); }
   void CountRepeatedProposals(std::uint64_t count) {
     repeated_proposals_.fetch_add(count, std::memory_order_relaxed);
@@ -100,6 +104,7 @@ class RaftStatus {
   std::atomic<raft::Term> leading_term_{0};
   std::atomic<std::uint64_t> refused_messages_{0};
   std::atomic<std::uint64_t> repeated_proposals_{0};
+  WriteStages stages_;
 };
 
 }  // namespace kvorum::server

@@ -45,6 +45,7 @@ class TracedSink final : public rpc::UnarySink {
   void NoteCount(std::int64_t count) override { reply_.NoteCount(count); }
   void NoteRows(std::vector<std::int64_t> rows) override { reply_.NoteRows(std::move(rows)); }
   void NoteBegun(TimePoint when) override { reply_.NoteBegun(when); }
+  void NotePlace(std::uint64_t place) override { reply_.NotePlace(place); }
   void CompleteLarge(rpc::LargeAnswer answer) override {
     reply_.Send(std::move(answer));
     live_->End({Code::kOk, {}});

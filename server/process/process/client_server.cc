@@ -63,14 +63,16 @@ Result<void> ClientServer::Bind() {
   return {};
 }
 
-void ClientServer::Use(rpc::Router router, rpc::HttpHandler handler, tracing::Tracer* tracer) {
+void ClientServer::Use(rpc::Router router, rpc::HttpHandler handler, const WriteStages& stages,
+                       tracing::Tracer* tracer) {
   health_.Register(router);
   if (tracer != nullptr) router = tracing::Traced(std::move(router), *tracer, SpanOf);
   counters_ = std::make_unique<CallCounters>(router.methods().size());
   if (options_.metrics == "extensive") counters_->TimeAll();
   for (const auto& method : router.methods()) methods_.push_back(method->info);
+  slow_writes_ = std::make_unique<SlowWrites>(stages, server_->loop_count());
   ObserveCalls(
-      router, *counters_,
+      router, *counters_, *slow_writes_,
       {.call = options_.warning_unary_request_duration, .apply = options_.warning_apply_duration});
   server_->SetHandlers(std::move(router), std::move(handler));
 }

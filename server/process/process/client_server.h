@@ -24,6 +24,8 @@ class Tracer;
 }  // namespace tracing
 
 class CallCounters;
+class SlowWrites;
+class WriteStages;
 struct Options;
 
 class ClientServer {
@@ -33,8 +35,9 @@ class ClientServer {
 
   Result<void> Bind();
   // Call the functions below only after Bind, and Use before calls are taken.
-  // `tracer` may be null; it outlives the calls.
-  void Use(rpc::Router router, rpc::HttpHandler handler, tracing::Tracer* tracer);
+  // The stages are the member's writes'; `tracer` may be null; both outlive the calls.
+  void Use(rpc::Router router, rpc::HttpHandler handler, const WriteStages& stages,
+           tracing::Tracer* tracer);
   // Takes calls before this member is ready for them: the health service says so. Once.
   void Accept();
   void Serve();
@@ -47,6 +50,7 @@ class ClientServer {
   // All methods that are served, and their counters; known once the router is.
   const std::vector<rpc::MethodInfo>& methods() const { return methods_; }
   const CallCounters& counters() const { return *counters_; }
+  const SlowWrites& slow_writes() const { return *slow_writes_; }
   // Null without a certificate.
   const std::shared_ptr<rpc::TlsContext>& tls() const { return tls_; }
 
@@ -64,6 +68,7 @@ class ClientServer {
   rpc::Health health_;
   std::vector<rpc::MethodInfo> methods_;
   std::unique_ptr<CallCounters> counters_;
+  std::unique_ptr<SlowWrites> slow_writes_;
   std::shared_ptr<rpc::TlsContext> tls_;
   std::unique_ptr<rpc::Server> server_;
   std::vector<Listener> listeners_;

@@ -133,6 +133,7 @@ void Serving::Route(tracing::Tracing* spans, MetricsServer& metrics_server,
   }
   from_.clients.Use(std::move(router),
                     http_access_.Guard(rpc::HttpMux::ToHandler(std::move(routes))),
+                    from_.member.status().stages(),
                     spans == nullptr ? nullptr : &spans->tracer);
   RouteMetrics(metrics_server, watched);
   KV_DEBUG("background threads give way", {"by", Name(WayOfIdleThreads())});
@@ -145,6 +146,7 @@ void Serving::RouteMetrics(MetricsServer& metrics_server, const Watched& watched
                      .quarantine = &from_.quarantine,
                      .methods = from_.clients.methods(),
                      .calls = &from_.clients.counters(),
+                     .slow_writes = &from_.clients.slow_writes(),
                      .versions = &client_versions_,
                      .health = &health_,
                      .peers = &from_.transport,

@@ -49,10 +49,14 @@ void LogWriter::TakeQueue() { std::ranges::move(inbox_.Take(), std::back_inserte
 bool LogWriter::WriteUnwritten() {
   if (closed_ || waiting_for_space_) return false;
   std::uint64_t durable = 0;
+  raft::Index last = 0;
   for (const Write& write : unwritten_) {
     if (write.must_sync) durable = std::max(durable, write.ready_number);
+    if (!write.entries.empty()) last = write.entries.back().index;
   }
+  Mark(WriteStage::kWriteBegun, last);
   if (!WriteAll(unwritten_)) return false;
+  Mark(WriteStage::kSynced, last);
   KV_FAILPOINT("raftAfterSave");
   unwritten_.clear();
   if (durable != 0) hooks_.on_persisted(durable);
@@ -75,6 +79,11 @@ bool LogWriter::WriteAll(std::vector<Write>& writes) {
     return false;
   }
   return true;
+}
+
+void LogWriter::Mark(WriteStage stage, raft::Index up_to) {
+  if (options_.stages != nullptr && up_to != 0)
+    options_.stages->Mark(stage, up_to, wal_.clock().Now());
 }
 
 Result<void> LogWriter::Sync() {

@@ -23,6 +23,7 @@
 #include "base/metric.h"
 #include "base/task.h"
 #include "proto/raft_types.h"
+#include "server/state/write_stages.h"
 #include "wal/wal.h"
 
 namespace kvorum::server {
@@ -36,6 +37,7 @@ class LogWriter {
     bool unsafe_no_fsync = false;
     // The bound of one write, but at least one entry.
     std::size_t part_bytes = std::size_t{8} << 20;
+    WriteStages* stages = nullptr;  // that are marked; null: none
   };
   struct Hooks {
     // Called on the wal executor.
@@ -100,6 +102,7 @@ class LogWriter {
   void WaitForSpace(const Error& error);
   // Returns false if the disk is full and the writes were put back.
   bool WriteAll(std::vector<Write>& writes);
+  void Mark(WriteStage stage, raft::Index up_to);
   Result<void> AppendAll(std::vector<Write>& writes);
   Result<void> AppendPart(Part& part, std::vector<Write>& writes, std::size_t end,
                           std::size_t entries);

@@ -495,20 +495,26 @@ void Replica::ProcessReady() {
 }
 
 void Replica::HandleReady(raft::Ready ready) {
-  logs_.events.Write(ready.events, raft_.clock().Now());
+  const TimePoint now = raft_.clock().Now();
+  logs_.events.Write(ready.events, now);
   for (const raft::Event& event : ready.events) {
     if (event.type == raft::EventType::kDataLost) status_.counters().losses.Add();
     if (event.type == raft::EventType::kFollowerLostData) status_.counters().peers_losses.Add();
   }
   // First, since clients wait for it; then, as a leader, the followers' work, which they can do
   // while our own disk works.
-  if (!ready.committed.empty()) apply_.Push(std::move(ready.committed));
+  if (!ready.committed.empty()) {
+    status_.stages().Mark(WriteStage::kCommitted, ready.committed.back().index, now);
+    apply_.Push(std::move(ready.committed));
+  }
   const bool is_leader = node_->role() == raft::Role::kLeader;
   if (is_leader) {
     KV_FAILPOINT("raftBeforeLeaderSend");
     SendAll(std::move(ready.messages));
   }
   KV_FAILPOINT("raftBeforeSave");
+  if (!ready.entries.empty())
+    status_.stages().Mark(WriteStage::kAppended, ready.entries.back().index, now);
   Save(ready);
   if (!is_leader) {
     KV_FAILPOINT("raftBeforeFollowerSend");

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "base/api_errors.h"
+#include "base/majority.h"
 #include "raft/node.h"
 #include "server/peer/codec/transport.h"
 
@@ -27,7 +28,7 @@ Error TimeoutCause::Explain(const raft::Node& node, const Transport& transport,
     ++members;
     if (id == node.id() || was_connected(id)) ++connected;
   }
-  return (connected > members / 2 ? kErrTimeout : kErrTimeoutDueToConnectionLost).ToError();
+  return (connected >= Majority(members) ? kErrTimeout : kErrTimeoutDueToConnectionLost).ToError();
 }
 
 }  // namespace kvorum::server

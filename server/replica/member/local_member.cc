@@ -194,6 +194,7 @@ void LocalMember::BuildLogWriter(FileSystem& fs, RecoveredLog& log,
                                  const LocalMemberOptions& options) {
   LogWriter::Options log_options = options.log;
   log_options.snap_dir = options.snap_dir;
+  log_options.stages = &status_->stages();
   log_ = std::make_unique<LogWriter>(
       fs, std::move(log.writer), executors_.wal, std::move(log_options),
       LogWriter::Hooks{

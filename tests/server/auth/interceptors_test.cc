@@ -89,7 +89,7 @@ class ObserveCallsTest : public testing::Test {
           "etcdserverpb.KV", name_of_kv,
           [](const std::shared_ptr<rpc::CallContext>&, const SharedBytes&, rpc::UnaryReply) {});
     }
-    ObserveCalls(router_, counters_, {});
+    ObserveCalls(router_, counters_, writes_, {});
   }
   ~ObserveCallsTest() override {
     EXPECT_TRUE(InitLogging({}).has_value());
@@ -126,6 +126,8 @@ class ObserveCallsTest : public testing::Test {
   std::vector<std::int64_t> rows_;
   rpc::Router router_;
   CallCounters counters_{5};
+  WriteStages stages_;
+  SlowWrites writes_{stages_, 1};
 };
 
 TEST_F(ObserveCallsTest, CallsAreCountedByMethodAndCode) {
