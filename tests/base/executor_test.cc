@@ -117,6 +117,19 @@ class LentTaskTest : public testing::Test {
     begun.get_future().get();
   }
 
+  // The executor's thread has started, and waits for work: a thread that finds a lent task running
+  // when it starts is owed the next turn.
+  void LetThreadSettle() {
+    std::promise<void> started;
+    executor_.Post([&] { started.set_value(); });
+    started.get_future().get();
+    for (bool is_lent = false; !is_lent;) {
+      std::promise<std::thread::id> ran;
+      executor_.Lend([&] { ran.set_value(std::this_thread::get_id()); });
+      is_lent = ran.get_future().get() == here_;
+    }
+  }
+
   std::vector<std::pair<int, std::thread::id>> ran_;
   const std::thread::id here_ = std::this_thread::get_id();
   std::promise<void> let_go_;
@@ -124,6 +137,7 @@ class LentTaskTest : public testing::Test {
 };
 
 TEST_F(LentTaskTest, RunsOnTheCallersThread) {
+  LetThreadSettle();
   executor_.Lend(Noted(1));
   executor_.Lend(Noted(2));
   EXPECT_EQ(ran_, (std::vector<std::pair<int, std::thread::id>>{{1, here_}, {2, here_}}));
