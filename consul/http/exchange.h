@@ -1,0 +1,77 @@
+// One request of Consul's API, parsed, and the right to answer it once.
+//
+// Movable; used by one thread at a time, answered from any. Dropped without an answer it answers
+// 500. Query parameters are looked up by their exact names; the last of several counts unless said
+// otherwise.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "rpc/http/http.h"
+
+namespace kvorum::consul {
+
+using Json = nlohmann::ordered_json;
+
+class Exchange {
+ public:
+  Exchange(rpc::HttpRequest request, rpc::HttpReply reply);
+  Exchange(Exchange&&) noexcept;
+  Exchange& operator=(Exchange&&) noexcept;
+  ~Exchange();
+
+  std::string_view method() const;
+  // The path behind the route's pattern, decoded: of "/v1/kv/" + "a/b" it is "a/b".
+  const std::string& rest() const;
+  void SetRest(std::string rest);
+
+  bool Has(std::string_view parameter) const;
+  std::optional<std::string> Parameter(std::string_view name) const;  // empty text if it is bare
+  std::vector<std::string> Parameters(std::string_view name) const;
+  std::optional<std::string_view> Header(std::string_view lower_name) const;
+  std::string_view body() const;
+  // Of ?token, X-Consul-Token, Authorization: Bearer, in this order; empty: none.
+  const std::string& token() const;
+  rpc::Loop& loop() const;
+  // Runs on the loop if the client leaves before the answer; call on the loop.
+  void OnGone(std::move_only_function<void()> callback);
+
+  void SetHeader(std::string name, std::string value);
+  // X-Consul-Index; 0 is written as 1.
+  void SetIndex(std::uint64_t index);
+
+  // The answers. A success is exactly 200.
+  void Ok();                                         // an empty body
+  void OkJson(const Json& value);                    // ?pretty is honoured
+  void OkText(std::string text, std::string content_type = "text/plain; charset=utf-8");
+  void Text(unsigned status, std::string text);      // an error: the bare text
+  void Send(rpc::HttpResponse response);
+  // The store's error in the API's form: 403 for permission, 500 `No cluster leader`, else 500.
+  void StoreError(const Error& error);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// A route: exact path, or a prefix that ends in '/', whose rest the handler gets. Methods are a list
+// as in Allow: "GET", "PUT", "GET,PUT,DELETE".
+struct Route {
+  std::string path;
+  std::string methods;
+  bool writes = false;  // refused with --http-read-only (PUT and DELETE always are)
+  std::function<void(Exchange exchange)> handle;
+};
+
+// The body as JSON: 400 `Request decode failed: ...` has been answered if it is none.
+std::optional<Json> JsonBody(Exchange& exchange, std::string_view error_prefix);
+
+}  // namespace kvorum::consul
