@@ -1,10 +1,11 @@
 // One request of Consul's API, parsed, and the right to answer it once.
 //
 // Movable; used by one thread at a time, answered from any. Dropped without an answer it answers
-// 500. Query parameters are looked up by their exact names; the last of several counts unless said
-// otherwise.
+// 500; a second answer is dropped. Query parameters are looked up by their exact names; the first
+// of several counts unless said otherwise.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/task.h"
 #include "rpc/http/http.h"
 
 namespace kvorum::consul {
@@ -23,12 +25,19 @@ using Json = nlohmann::ordered_json;
 
 class Exchange {
  public:
-  Exchange(rpc::HttpRequest request, rpc::HttpReply reply);
+  // Without an executor, the loop of the request's connection is taken.
+  Exchange(rpc::HttpRequest request, rpc::HttpReply reply, Executor* loop = nullptr);
   Exchange(Exchange&&) noexcept;
   Exchange& operator=(Exchange&&) noexcept;
   ~Exchange();
 
   std::string_view method() const;
+  // The whole path, decoded ("%2F" is a slash, as in Go).
+  const std::string& path() const;
+  // False: the path or the query is malformed (an escape that is none, a byte that cannot be
+  // printed).
+  bool has_sound_path() const;
+  bool has_sound_query() const;
   // The path behind the route's pattern, decoded: of "/v1/kv/" + "a/b" it is "a/b".
   const std::string& rest() const;
   void SetRest(std::string rest);
@@ -40,7 +49,7 @@ class Exchange {
   std::string_view body() const;
   // Of ?token, X-Consul-Token, Authorization: Bearer, in this order; empty: none.
   const std::string& token() const;
-  rpc::Loop& loop() const;
+  Executor& loop() const;  // the connection's
   // Runs on the loop if the client leaves before the answer; call on the loop.
   void OnGone(std::move_only_function<void()> callback);
 
@@ -49,10 +58,12 @@ class Exchange {
   void SetIndex(std::uint64_t index);
 
   // The answers. A success is exactly 200.
-  void Ok();                                         // an empty body
-  void OkJson(const Json& value);                    // ?pretty is honoured
+  void Ok();                       // an empty body
+  void OkJson(const Json& value);  // ?pretty is honoured
   void OkText(std::string text, std::string content_type = "text/plain; charset=utf-8");
-  void Text(unsigned status, std::string text);      // an error: the bare text
+  void Text(unsigned status, std::string text);         // an error: the bare text
+  void JsonAnswer(unsigned status, const Json& value);  // as of a refused transaction
+  // Packed by gzip if the client takes that and the body is worth it.
   void Send(rpc::HttpResponse response);
   // The store's error in the API's form: 403 for permission, 500 `No cluster leader`, else 500.
   void StoreError(const Error& error);
@@ -62,8 +73,8 @@ class Exchange {
   std::unique_ptr<State> state_;
 };
 
-// A route: exact path, or a prefix that ends in '/', whose rest the handler gets. Methods are a list
-// as in Allow: "GET", "PUT", "GET,PUT,DELETE".
+// A route: exact path, or a prefix that ends in '/', whose rest the handler gets. Methods are a
+// list as in Allow: "GET", "PUT", "GET,PUT,DELETE".
 struct Route {
   std::string path;
   std::string methods;
@@ -71,7 +82,8 @@ struct Route {
   std::function<void(Exchange exchange)> handle;
 };
 
-// The body as JSON: 400 `Request decode failed: ...` has been answered if it is none.
+// The body as JSON: 400 with the prefix (`Request decode failed: `) and the fault has been answered
+// if it is none, or nested deeper than anything that we read.
 std::optional<Json> JsonBody(Exchange& exchange, std::string_view error_prefix);
 
 }  // namespace kvorum::consul

@@ -1,6 +1,8 @@
-// Consistency and blocking, the same for every read of the catalog, of health, of sessions and of KV.
+// Consistency and blocking, the same for every read of the catalog, of health, of sessions and of
+// KV.
 //
-// Thread-safe. See docs/consul.md and the pages' sections on consistency modes and blocking queries.
+// Thread-safe. See docs/consul.md and the pages' sections on consistency modes and blocking
+// queries.
 #pragma once
 
 #include <cstdint>
