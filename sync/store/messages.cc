@@ -97,6 +97,10 @@ etcdserverpb::RangeRequest ToMessage(const RangeRequest& request) {
   message.set_keys_only(request.keys_only);
   message.set_count_only(request.count_only);
   message.set_serializable(request.is_serializable);
+  if (request.newest_first) {
+    message.set_sort_order(etcdserverpb::RangeRequest::DESCEND);
+    message.set_sort_target(etcdserverpb::RangeRequest::MOD);
+  }
   return message;
 }
 

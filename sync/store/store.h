@@ -36,13 +36,14 @@ struct RangeRequest {
   std::int64_t limit = 0;     // keys; 0: all
   bool keys_only = false;
   bool count_only = false;
+  bool newest_first = false;  // in falling order of the mod revisions, instead of the keys'
   // Any member answers from what it has, also without a leader.
   bool is_serializable = false;
 };
 
 struct RangeAnswer {
   std::int64_t revision = 0;       // the store's when it answered
-  std::vector<KeyValue> kvs = {};  // in order of keys
+  std::vector<KeyValue> kvs = {};  // in order of keys, unless asked otherwise
   std::int64_t count = 0;          // of the range, without the limit
   bool has_more = false;
 };

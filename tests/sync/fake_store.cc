@@ -157,6 +157,17 @@ const KeyValue* FakeStore::At(const std::string& key, std::int64_t revision) con
 }
 
 Result<RangeAnswer> FakeStore::Read(const RangeRequest& request) const {
+  if (request.newest_first) {
+    RangeRequest all = request;
+    all.newest_first = false;
+    all.limit = 0;
+    Result<RangeAnswer> answer = Read(all);
+    if (!answer) return answer;
+    std::ranges::sort(answer->kvs, std::greater(), &KeyValue::mod_revision);
+    answer->has_more = request.limit != 0 && std::ssize(answer->kvs) > request.limit;
+    if (answer->has_more) answer->kvs.resize(static_cast<std::size_t>(request.limit));
+    return answer;
+  }
   const std::int64_t at = request.revision == 0 ? revision_ : request.revision;
   if (at < compacted_)
     return Fail(Code::kOutOfRange, "etcdserver: mvcc: required revision has been compacted");
