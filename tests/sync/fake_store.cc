@@ -94,6 +94,14 @@ std::map<std::string, std::string> FakeStore::Contents() const {
   return contents;
 }
 
+void FakeStore::Restore(std::int64_t revision) {
+  for (auto& [key, versions] : keys_)
+    std::erase_if(versions, [&](const KeyValue& kv) { return kv.mod_revision > revision; });
+  std::erase_if(keys_, [](const auto& entry) { return entry.second.empty(); });
+  history_.erase(history_.upper_bound(revision), history_.end());
+  revision_ = revision;
+}
+
 void FakeStore::Connect() {
   is_connected_ = true;
   for (OpenWatch* watch : std::vector(open_)) {
@@ -239,7 +247,7 @@ void FakeStore::Txn(TxnRequest request, OnAnswer<TxnAnswer> on_answer) {
         Fail(Code::kInvalidArgument, "etcdserver: too many operations in txn request"));
   if (std::ranges::any_of(request.then, is_write)) {
     ++writes_;
-    if (before_write_) before_write_();
+    if (const auto before = before_write_) before();
     if (auto error = write_failure_.Take()) return on_answer(Fail(*std::move(error)));
   }
   TxnAnswer answer{.succeeded = std::ranges::all_of(
@@ -251,7 +259,7 @@ void FakeStore::Txn(TxnRequest request, OnAnswer<TxnAnswer> on_answer) {
       case Operation::Kind::kPut:
         if (operation.lease != 0 && !leases_.contains(operation.lease))
           return on_answer(Fail(Code::kNotFound, "etcdserver: requested lease not found"));
-        if (std::ranges::contains(writes, operation.key, &Write::first))
+        if (std::ranges::find(writes, operation.key, &Write::first) != writes.end())
           return on_answer(
               Fail(Code::kInvalidArgument, "etcdserver: duplicate key given in txn request"));
         writes.emplace_back(operation.key, operation.value);
@@ -266,7 +274,7 @@ void FakeStore::Txn(TxnRequest request, OnAnswer<TxnAnswer> on_answer) {
                 Fail(Code::kInvalidArgument, "etcdserver: duplicate key given in txn request"));
         }
         for (const KeyValue& kv : kvs) {
-          if (!std::ranges::contains(writes, kv.key, &Write::first))
+          if (std::ranges::find(writes, kv.key, &Write::first) == writes.end())
             writes.emplace_back(kv.key, std::nullopt);
         }
         break;

@@ -37,6 +37,8 @@ class FakeStore final : public Store {
   void set_min_ttl_s(std::int64_t ttl_s) { min_ttl_s_ = ttl_s; }
   // Lists and watches from before the revision are refused from now on.
   void Compact(std::int64_t revision) { compacted_ = revision; }
+  // As restored from a backup made at the revision.
+  void Restore(std::int64_t revision);
   std::int64_t revision() const { return revision_; }
   std::map<std::string, std::string> Contents() const;
 
