@@ -1,7 +1,8 @@
 // What the catalog keeps of nodes, services, checks and sessions, as records of the store below
 // ROOT/registry/ (docs/consul.md), and their keys.
 //
-// Values; the functions are pure and thread-safe. Ids and names are decoded ones (ids.h).
+// Values; the functions are pure and thread-safe. Ids and names are decoded ones (ids.h); in the
+// values of keys, as in sync::Entry, they are encoded.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +35,8 @@ struct CheckRecord {
   std::string interval = {};  // Go durations' texts, as the API shows them
   std::string timeout = {};
   std::string definition = {};  // the API's Definition, a JSON object as text; empty: {}
+  // The agent deregisters the service that has been critical by this check for so long; 0: never.
+  std::int64_t deregister_after_ns = 0;
   friend bool operator==(const CheckRecord&, const CheckRecord&) = default;
 };
 
@@ -98,6 +101,17 @@ std::string EncodeServiceDetails(const ServiceDetails& details);
 std::string EncodeNodeDetails(const NodeDetails& details);
 std::string EncodeCheckDetails(const CheckRecord& check);  // without id, status and output
 
+// kInvalidArgument if the text is not such an object; an empty text is one without members. The
+// check has its id as name if the details have none.
+Result<ServiceDetails> DecodeServiceDetails(std::string_view details);
+Result<NodeDetails> DecodeNodeDetails(std::string_view details);
+Result<CheckRecord> DecodeCheckDetails(std::string_view id, std::string_view details);
+
+// An entry of this agent as its record, without revisions. One without details is our own: its
+// address and port are those that its value has, if it is ADDRESS:PORT.
+ServiceRecord RecordOf(std::string_view node, const sync::Entry& entry);
+CheckRecord RecordOf(const sync::Check& check);
+
 // Values of the keys. The node's name, the id and the revisions come from the key.
 std::string EncodeNode(const NodeRecord& record);
 std::string EncodeService(const ServiceRecord& record);
@@ -114,6 +128,7 @@ class RegistryKeys {
   // The root without its slash at the end.
   explicit RegistryKeys(std::string_view root) : prefix_(std::string(root) + "/registry/") {}
   const std::string& prefix() const { return prefix_; }
+  // A part that cannot be encoded (ids.h: empty or too long) stands for itself.
   std::string Node(std::string_view node) const;
   std::string Service(std::string_view node, std::string_view id) const;
   std::string ServicesOf(std::string_view node) const;  // a prefix
