@@ -7,8 +7,8 @@
 #include "base/text/gzip.h"
 #include "base/text/percent.h"
 #include "base/utf8.h"
+#include "consul/model/fields.h"
 #include "rpc/io/loop.h"
-#include "sync/kernel/json_depth.h"
 
 namespace kvorum::consul {
 namespace {
@@ -241,16 +241,10 @@ void Exchange::StoreError(const Error& error) {
 }
 
 std::optional<Json> JsonBody(Exchange& exchange, std::string_view error_prefix) {
-  const auto refuse = [&](std::string_view why) {
-    exchange.Text(400, std::string(error_prefix) + std::string(why));
-    return std::nullopt;
-  };
-  const std::string_view body = exchange.body();
-  if (sync::JsonDepth(body) > sync::kMaxJsonDepth) return refuse("the body is nested too deeply");
-  if (body.empty()) return refuse("EOF");
-  Json value = Json::parse(body, nullptr, false);
-  if (value.is_discarded()) return refuse("the body is no JSON");
-  return value;
+  auto body = ParseBody(exchange.body());
+  if (body) return *std::move(body);
+  exchange.Text(400, std::string(error_prefix) + body.error().message);
+  return std::nullopt;
 }
 
 }  // namespace kvorum::consul

@@ -73,6 +73,8 @@ class Exchange {
   std::unique_ptr<State> state_;
 };
 
+inline constexpr std::size_t kMaxBodyBytes = std::size_t{512} << 10U;
+
 // A route: exact path, or a prefix that ends in '/', whose rest the handler gets. Methods are a
 // list as in Allow: "GET", "PUT", "GET,PUT,DELETE".
 struct Route {
@@ -80,6 +82,8 @@ struct Route {
   std::string methods;
   bool writes = false;  // refused with --http-read-only (PUT and DELETE always are)
   std::function<void(Exchange exchange)> handle;
+  // A larger body is refused with 413; 0: the handler looks at it itself.
+  std::size_t max_body_bytes = kMaxBodyBytes;
 };
 
 // The body as JSON: 400 with the prefix (`Request decode failed: `) and the fault has been answered

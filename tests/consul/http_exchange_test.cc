@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/text/gzip.h"
@@ -128,9 +129,9 @@ TEST(ExchangeTest, ABodyThatIsNoJsonIsRefused) {
   };
   EXPECT_EQ(line(R"({"a":[1]})"), R"(json {"a":[1]})");
   EXPECT_EQ(line(""), "400 Request decode failed: EOF");
-  EXPECT_EQ(line("{"), "400 Request decode failed: the body is no JSON");
-  EXPECT_EQ(line(std::string(5000, '[')),
-            "400 Request decode failed: the body is nested too deeply");
+  EXPECT_THAT(line("{"), testing::StartsWith("400 Request decode failed: "));
+  EXPECT_THAT(line(std::string(5000, '[')),
+              testing::StartsWith("400 Request decode failed: json: nested too deeply"));
 }
 
 }  // namespace
