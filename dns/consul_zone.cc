@@ -28,7 +28,7 @@ std::size_t WireBytes(const Name& name) {
 }
 
 // Nothing if a label is empty or too long.
-std::optional<Name> LabelsOf(std::string_view text) {
+std::optional<Name> SplitName(std::string_view text) {
   Name name;
   while (true) {
     const std::size_t dot = text.find('.');
@@ -84,15 +84,15 @@ Result<ConsulZone> ConsulZone::Make(const Discovery& discovery, Options options)
     return Fail(Code::kInvalidArgument, "the DNS domain \"" + options.domain + "\" " + why);
   };
   const std::string_view text = options.domain;
-  const auto labels = LabelsOf(text.ends_with('.') ? text.substr(0, text.size() - 1) : text);
-  if (!labels || !std::ranges::all_of(*labels, IsHostLabel)) return refuse("is no name");
+  const auto labels = SplitName(text.ends_with('.') ? text.substr(0, text.size() - 1) : text);
+  if (!labels || !std::ranges::all_of(*labels, IsHostLabel)) return refuse("is not a name");
   Name apex;
   for (const std::string& label : *labels) apex.push_back(LowerCase(label));
   if (apex.back() == "kvorum") return refuse("lies in the zone kvorum, which has its own names");
   options.datacenter = LowerCase(options.datacenter);
   if (!IsHostLabel(options.datacenter))
     return Fail(Code::kInvalidArgument,
-                "the datacenter \"" + options.datacenter + "\" is no label of DNS");
+                "the datacenter \"" + options.datacenter + "\" is not a label of DNS");
   ConsulZone zone(discovery, std::move(options), std::move(apex));
   if (WireBytes(zone.AddressName(std::string(kHexBytes, '0'))) > kMaxNameBytes)
     return Fail(Code::kInvalidArgument, "the DNS domain is too long");
@@ -198,7 +198,7 @@ void ConsulZone::AddSrv(const DiscoveredInstance& instance, ZoneData& found) con
 }
 
 std::optional<Name> ConsulZone::NodeName(std::string_view node) const {
-  auto labels = LabelsOf(node);
+  auto labels = SplitName(node);
   if (!labels) return std::nullopt;
   labels->insert(labels->end(), {"node", options_.datacenter});
   Name name = Below(*std::move(labels));

@@ -32,7 +32,7 @@ namespace kvorum::dns {
 // A question over UDP whose answer must be small has so many records at most, as there.
 inline constexpr std::size_t kMostSmallAnswers = 3;
 
-// What a zone has at a name.
+// The data of a name, and what belongs beside it in an answer.
 struct ZoneData {
   std::vector<Data> data = {};
   std::vector<Record> addresses = {};  // of the hosts that SRV and NS name
