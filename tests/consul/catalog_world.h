@@ -50,6 +50,7 @@ struct CatalogWorld {
   void Relist() {
     store.Disconnect();
     store.EndWatches({Code::kUnavailable, "lost"});
+    store.Put("/other", "");
     store.Compact(store.revision());
     store.Connect();
     executor.Advance(std::chrono::minutes(1));
