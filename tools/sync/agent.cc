@@ -25,6 +25,9 @@ Outcome<sync::SyncerOptions> SyncerOptionsFrom(const FlagSet& flags) {
   options.node_value = flags.String("node-value");
   options.ttl_s = std::chrono::duration_cast<std::chrono::seconds>(flags.Duration("ttl")).count();
   if (options.ttl_s < 1) return BadArguments("--ttl is below one second");
+  if (flags.Duration("reap-after") < std::chrono::nanoseconds::zero())
+    return BadArguments("--reap-after is below zero");
+  options.keeps_records = flags.IsSet("reap-after") && flags.Duration("reap-after").count() > 0;
   while (options.root.ends_with('/')) options.root.pop_back();
   return options;
 }
@@ -41,11 +44,15 @@ struct Remembered {
   std::unique_ptr<sync::StateFile> file;
   sync::AgentState state;
 };
-Outcome<Remembered> OpenState(const std::string& path) {
+// A copied file would give this node another one's lease and services.
+Outcome<Remembered> OpenState(const std::string& path, const std::string& node) {
   Remembered remembered;
   if (path.empty()) return remembered;
   KV_TRY(remembered.file, OfThisMachine(sync::StateFile::Open(path)));
   KV_TRY(remembered.state, OfThisMachine(remembered.file->Load()));
+  const std::string& owner = remembered.state.node;
+  if (!owner.empty() && owner != node)
+    return Fail(ExitCode::kError, path + ": it is the state of node " + owner + ", not of " + node);
   return remembered;
 }
 
@@ -80,7 +87,7 @@ Outcome<void> RunAgent(Invocation& invocation) {
   if (!path.empty()) {
     KV_TRY(folder, ReadSoundFolder(path));
   }
-  KV_TRY(const Remembered remembered, OpenState(flags.String("state")));
+  KV_TRY(const Remembered remembered, OpenState(flags.String("state"), options.node));
   if (remembered.file != nullptr) {
     options.save = [&](std::string text, sync::SyncerOptions::OnSaved on_saved) {
       remembered.file->Save(std::move(text), std::move(on_saved));
@@ -109,6 +116,9 @@ std::vector<Flag> RunFlags() {
        "state file: a restart within the time to live continues from it without a visible "
        "change"},
       {"ttl", FlagType::kDuration, "30s", "time that the node's keys outlive an agent that died"},
+      {"reap-after", FlagType::kDuration, "72h",
+       "time that the services of a dead node are kept as records, if given or with --http-address "
+       "(0: not at all)"},
       {.name = "leave-on-stop",
        .help =
            "remove the node's keys at a clean stop instead of letting their time to live expire"},
@@ -131,7 +141,7 @@ services, report and ask.
 
 A service is a JSON object, whose checks are of the kinds ttl, http, tcp and exec:
   {"id":"web1","name":"web","value":"10.0.0.1:80","checks":[
-    {"id":"up","kind":"http","target":"http://10.0.0.1/health","interval_ns":5000000000}]}
+    {"id":"up","kind":"http","target":"http://10.0.0.1/health","interval":"5s"}]}
 )",
       .flags = RunFlags(),
       .run = RunAgent};
