@@ -71,25 +71,6 @@ std::expected<WantedSession, SessionRefusal> ParseSession(const Json& body, std:
   return wanted;
 }
 
-Json SessionJson(const SessionRecord& session) {
-  Json json = {{"ID", session.id},
-               {"Name", session.name},
-               {"Node", session.node},
-               {"LockDelay", session.lock_delay_ns},
-               {"Behavior", session.behavior},
-               {"TTL", session.ttl},
-               {"NodeChecks", session.node_checks},
-               {"ServiceChecks", nullptr}};
-  if (!session.service_checks.empty()) {
-    json["ServiceChecks"] = Json::array();
-    for (const std::string& check : session.service_checks)
-      json["ServiceChecks"].push_back({{"ID", check}, {"Namespace", ""}});
-  }
-  json["CreateIndex"] = session.create_revision;
-  json["ModifyIndex"] = session.mod_revision;
-  return json;
-}
-
 CheckFound FindCheck(const SessionGround& ground, std::string_view check) {
   const auto found = [](const CheckRecord& record, ServiceRef service) {
     return CheckFound{.exists = true,

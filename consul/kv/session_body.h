@@ -8,12 +8,10 @@
 #include "base/error.h"
 #include "consul/catalog/catalog_copy.h"
 #include "consul/http/exchange.h"
+#include "consul/model/api_json.h"
 #include "consul/model/records.h"
 
 namespace kvorum::consul {
-
-// The check that tells whether the node's agent lives.
-inline constexpr std::string_view kSerfHealth = "serfHealth";
 
 // Why there is no such session, as it is answered.
 struct SessionRefusal {
@@ -27,8 +25,6 @@ struct WantedSession {
 };
 // The node is the agent's own unless the body names one. The id is left empty.
 std::expected<WantedSession, SessionRefusal> ParseSession(const Json& body, std::string_view node);
-
-Json SessionJson(const SessionRecord& session);
 
 // The things that a session leans on, in the catalog as it is now.
 struct SessionGround {

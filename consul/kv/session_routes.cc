@@ -10,6 +10,7 @@
 #include "consul/kv/session_creation.h"
 #include "consul/kv/session_end.h"
 #include "consul/kv/work.h"
+#include "consul/model/api_json.h"
 
 namespace kvorum::consul {
 
