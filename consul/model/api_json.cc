@@ -11,7 +11,7 @@
 namespace kvorum::consul {
 namespace {
 
-// Nobody can tell an empty map from none in Go; the API writes null.
+// The API writes null for an empty map.
 Json MapOrNull(const std::map<std::string, std::string>& map) {
   return map.empty() ? Json() : Json(map);
 }

@@ -22,17 +22,17 @@ Json NodeJson(const NodeRecord& node, std::string_view datacenter);
 Json ServiceNodeJson(const ServiceRecord& service, const NodeRecord& node,
                      std::string_view datacenter);
 Json NodeServiceJson(const ServiceRecord& service);
-// HealthCheck, of a node or of a service.
+// A check of a node or of a service.
 Json CheckJson(const NodeRecord& node, const CheckRecord& check);
 Json CheckJson(const ServiceRecord& service, const CheckRecord& check);
 // The check that every node with an agent has. The revision is that of the agent's life.
 Json SerfHealthJson(const NodeRecord& node, bool is_alive, std::int64_t life_revision);
-// AgentService with its ContentHash, which stands for all other members.
+// A service as its agent tells it, with a hash that stands for all other members.
 Json AgentServiceJson(const ServiceRecord& service, std::string_view datacenter);
 Json SessionJson(const SessionRecord& session);
 
-// What clients make of checks: "maintenance" before "critical" before "warning"; "passing" without
-// any.
+// The sum that clients make of checks: "maintenance" before "critical" before "warning"; "passing"
+// without any.
 std::string_view AggregatedStatus(std::span<const CheckRecord> checks);
 // A node's addresses by their tags, all the same one if it is an IP or a name.
 std::map<std::string, std::string> TaggedAddressesOf(std::string_view address);

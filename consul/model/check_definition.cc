@@ -26,14 +26,16 @@ constexpr Duration kScriptTimeout = seconds(30);
 constexpr Duration kMaintenanceInterval = std::chrono::days(365);
 constexpr int kMostInARow = 1'000'000;
 
-std::unexpected<Error> Refuse(std::string text) {
+std::unexpected<Error> BadCheck(std::string text) {
   return Fail(Code::kInvalidArgument, std::move(text));
 }
 
-std::unexpected<Error> Invalid(const std::string& text) { return Refuse("Invalid check: " + text); }
+std::unexpected<Error> Invalid(const std::string& text) {
+  return BadCheck("Invalid check: " + text);
+}
 
 // A definition as it was sent.
-struct Sent {
+struct SentCheck {
   std::string id;
   std::string name;
   std::string notes;
@@ -57,7 +59,7 @@ struct Sent {
   int before_critical = 0;
 };
 
-Result<void> ReadSent(Fields& fields, Sent& sent) {
+Result<void> ReadSentCheck(Fields& fields, SentCheck& sent) {
   KV_RETURN_IF_ERROR(fields.Read("CheckID", sent.id));
   KV_RETURN_IF_ERROR(fields.Read("ID", sent.id));
   KV_RETURN_IF_ERROR(fields.Read("Name", sent.name));
@@ -78,7 +80,7 @@ Result<void> ReadSent(Fields& fields, Sent& sent) {
   KV_RETURN_IF_ERROR(fields.Read("SuccessBeforePassing", sent.before_passing));
   KV_RETURN_IF_ERROR(fields.Read("FailuresBeforeWarning", sent.before_warning));
   KV_RETURN_IF_ERROR(fields.Read("FailuresBeforeCritical", sent.before_critical));
-  // Of the names of a script's words the first that is there counts: ScriptArgs is the last read.
+  // ScriptArgs counts before Args, so it is read last.
   for (const char* name : {"Args", "ScriptArgs"}) {
     const Json* const json = fields.Find(name);
     if (json == nullptr) continue;
@@ -126,7 +128,7 @@ Result<void> RefuseOtherKinds(Fields& fields) {
 }
 
 // The rules that the API has for what was sent, with its texts.
-Result<void> Validate(const Sent& sent) {
+Result<void> ValidateSentCheck(const SentCheck& sent) {
   const bool is_probed = !sent.args.empty() || !sent.http.empty() || !sent.tcp.empty();
   if (sent.interval > Duration::zero() && sent.ttl > Duration::zero())
     return Invalid("Interval and TTL cannot both be specified");
@@ -139,25 +141,25 @@ Result<void> Validate(const Sent& sent) {
   return {};
 }
 
-Result<void> CheckScripts(const Sent& sent, const DefinitionRules& rules) {
+Result<void> CheckScripts(const SentCheck& sent, const DefinitionRules& rules) {
   if (sent.args.empty() || rules.scripts == Scripts::kAllowed) return {};
   if (rules.scripts == Scripts::kLocal && rules.is_file) return {};
   const std::string from = rules.scripts == Scripts::kLocal ? " from remote calls" : "";
   const std::string how = rules.scripts == Scripts::kLocal
                               ? "'enable_script_checks' to true"
                               : "'enable_script_checks' or 'enable_local_script_checks' to true";
-  return Refuse("Scripts are disabled on this agent" + from + "; to enable, configure " + how);
+  return BadCheck("Scripts are disabled on this agent" + from + "; to enable, configure " + how);
 }
 
-CheckKind KindOf(const Sent& sent) {
+CheckKind KindOf(const SentCheck& sent) {
   if (!sent.http.empty()) return CheckKind::kHttp;
   if (sent.ttl > Duration::zero()) return CheckKind::kTtl;
   if (!sent.tcp.empty()) return CheckKind::kTcp;
   return CheckKind::kExec;
 }
 
-// What runs the check.
-sync::CheckDefinition Definition(const Sent& sent, std::vector<std::string>& warnings) {
+// The definition that runs the check.
+sync::CheckDefinition Definition(const SentCheck& sent, std::vector<std::string>& warnings) {
   sync::CheckDefinition definition{.id = {}, .kind = KindOf(sent)};
   switch (definition.kind) {
     case CheckKind::kHttp:
@@ -194,36 +196,32 @@ sync::CheckDefinition Definition(const Sent& sent, std::vector<std::string>& war
   return definition;
 }
 
-std::string_view TypeOf(CheckKind kind) {
-  return kind == CheckKind::kExec ? "script" : sync::CheckKindName(kind);
-}
-
 }  // namespace
 
 Result<std::optional<CheckForm>> ParseCheckOf(const Json& json, const CheckOwner& owner,
                                               const DefinitionRules& rules) {
   const bool is_of_service = owner.service_name.has_value();
   if (!json.is_object()) {
-    return Refuse("Request decode failed: " +
-                  WrongType(is_of_service ? "Check" : "", json, "CheckDefinition").message);
+    return BadCheck("Request decode failed: " +
+                    WrongType(is_of_service ? "Check" : "", json, "CheckDefinition").message);
   }
   Fields fields(json);
-  Sent sent;
+  SentCheck sent;
   CheckForm form;
   const auto read = [&]() -> Result<void> {
-    KV_RETURN_IF_ERROR(ReadSent(fields, sent));
+    KV_RETURN_IF_ERROR(ReadSentCheck(fields, sent));
     KV_RETURN_IF_ERROR(fields.Read("ServiceID", form.service_id));
     return fields.Read("Token", form.token);
   };
-  if (auto done = read(); !done) return Refuse("Request decode failed: " + done.error().message);
-  // A service may be sent with an empty check, which is none.
+  if (auto done = read(); !done) return BadCheck("Request decode failed: " + done.error().message);
+  // A service may be sent with an empty check, which stands for no check.
   if (is_of_service && json.empty()) return std::nullopt;
-  if (!is_of_service && sent.name.empty()) return Refuse("Missing check name");
+  if (!is_of_service && sent.name.empty()) return BadCheck("Missing check name");
   if (!sent.status.empty()) {
     const auto health = sync::HealthOf(sent.status);
     if (!health) {
-      return Refuse(is_of_service ? "Status for checks must 'passing', 'warning', 'critical'"
-                                  : "Bad check status");
+      return BadCheck(is_of_service ? "Status for checks must 'passing', 'warning', 'critical'"
+                                    : "Bad check status");
     }
     form.check.health = *health;
     form.has_status = true;
@@ -231,9 +229,9 @@ Result<std::optional<CheckForm>> ParseCheckOf(const Json& json, const CheckOwner
   KV_RETURN_IF_ERROR(RefuseOtherKinds(fields));
   if (rules.is_file) {
     if (const auto unknown = fields.Unknown(); !unknown.empty())
-      return Refuse("invalid config key " + unknown.front());
+      return BadCheck("invalid config key " + unknown.front());
   }
-  KV_RETURN_IF_ERROR(Validate(sent));
+  KV_RETURN_IF_ERROR(ValidateSentCheck(sent));
   KV_RETURN_IF_ERROR(CheckScripts(sent, rules));
 
   CheckRecord record{.id = sent.id, .name = sent.name, .notes = sent.notes};
@@ -241,7 +239,7 @@ Result<std::optional<CheckForm>> ParseCheckOf(const Json& json, const CheckOwner
   if (record.name.empty()) record.name = "Service '" + *owner.service_name + "' check";
   sync::CheckDefinition& definition = form.check.definition;
   definition = Definition(sent, form.warnings);
-  record.type = TypeOf(definition.kind);
+  record.type = CheckTypeOf(definition.kind);
   if (definition.kind != CheckKind::kTtl) record.interval = FormatDuration(definition.interval);
   if (sent.timeout > Duration::zero()) record.timeout = FormatDuration(sent.timeout);
   if (sent.deregister_after > Duration::zero())
@@ -277,6 +275,16 @@ sync::Check MaintenanceCheck(std::string_view service_id, std::string_view reaso
   definition.interval = kMaintenanceInterval;
   definition.details = EncodeCheckDetails(record);
   return {.definition = std::move(definition)};
+}
+
+void KeepMaintenance(const sync::Entry& old, sync::Entry& entry) {
+  for (const sync::Check& check : old.checks) {
+    const std::string id = DecodePart(check.definition.id);
+    const bool is_there = std::ranges::any_of(entry.checks, [&](const sync::Check& other) {
+      return other.definition.id == check.definition.id;
+    });
+    if (id.starts_with(kServiceMaintenance) && !is_there) entry.checks.push_back(check);
+  }
 }
 
 }  // namespace kvorum::consul

@@ -18,7 +18,7 @@ constexpr std::size_t kMostKeyBytes = 128;
 constexpr std::size_t kMostValueBytes = 512;
 constexpr int kMostWeight = 65'535;
 
-std::unexpected<Error> Refuse(std::string text) {
+std::unexpected<Error> BadService(std::string text) {
   return Fail(Code::kInvalidArgument, std::move(text));
 }
 
@@ -26,7 +26,7 @@ Error DecodeFailed(const Error& error) {
   return {.code = Code::kInvalidArgument, .message = "Request decode failed: " + error.message};
 }
 
-struct Sent {
+struct SentService {
   std::string id;
   std::string name;
   std::string token;
@@ -54,7 +54,7 @@ Result<void> ReadChecks(Fields& fields, std::vector<const Json*>& checks) {
   return {};
 }
 
-Result<void> ReadSent(Fields& fields, Sent& sent) {
+Result<void> ReadSentService(Fields& fields, SentService& sent) {
   ServiceDetails& details = sent.details;
   KV_RETURN_IF_ERROR(fields.Read("ID", sent.id));
   KV_RETURN_IF_ERROR(fields.Read("Name", sent.name));
@@ -77,13 +77,13 @@ Result<void> ReadSent(Fields& fields, Sent& sent) {
 
 bool IsUsed(const Json* json) { return json != nullptr && !(json->is_object() && json->empty()); }
 
-// What only a mesh has.
+// Members that only a mesh has are refused.
 Result<void> RefuseMesh(Fields& fields, const std::string& kind) {
   if (!kind.empty())
-    return Refuse("Validation failed: services of kind '" + kind +
-                  "' are not supported: " + "this agent has no service mesh");
+    return BadService("Validation failed: services of kind '" + kind +
+                      "' are not supported: " + "this agent has no service mesh");
   if (IsUsed(fields.Find("Proxy")))
-    return Refuse("Validation failed: Proxy is not supported: this agent has no service mesh");
+    return BadService("Validation failed: Proxy is not supported: this agent has no service mesh");
   const Json* const connect = fields.Find("Connect");
   if (!IsUsed(connect)) return {};
   if (!connect->is_object())
@@ -92,11 +92,11 @@ Result<void> RefuseMesh(Fields& fields, const std::string& kind) {
   bool is_native = false;
   if (auto read = parts.Read("Native", is_native); !read) return Fail(DecodeFailed(read.error()));
   if (parts.Find("SidecarService") != nullptr) {
-    return Refuse(
+    return BadService(
         "Invalid SidecarService: sidecars are not supported: this agent has no service mesh");
   }
   if (is_native) {
-    return Refuse(
+    return BadService(
         "Validation failed: Connect.Native is not supported: this agent has no service mesh");
   }
   return {};
@@ -127,7 +127,7 @@ void FillTaggedAddresses(ServiceDetails& details) {
   }
 }
 
-Result<void> AddChecks(const Sent& sent, const DefinitionRules& rules, ServiceForm& form) {
+Result<void> AddChecks(const SentService& sent, const DefinitionRules& rules, ServiceForm& form) {
   const bool is_only = sent.checks.size() == 1;
   std::set<std::string> ids;
   for (std::size_t i = 0; i < sent.checks.size(); ++i) {
@@ -136,7 +136,7 @@ Result<void> AddChecks(const Sent& sent, const DefinitionRules& rules, ServiceFo
            ParseCheckOf(*sent.checks[i], {.service_name = sent.name, .default_id = id}, rules));
     if (!check.has_value()) continue;
     std::ranges::move(check->warnings, std::back_inserter(form.warnings));
-    // Of two checks with one id the last counts.
+    // The last of two checks with one id counts.
     if (!ids.insert(check->check.definition.id).second) {
       std::erase_if(form.entry.checks, [&](const sync::Check& old) {
         return old.definition.id == check->check.definition.id;
@@ -151,21 +151,21 @@ Result<void> AddChecks(const Sent& sent, const DefinitionRules& rules, ServiceFo
 
 Result<void> ValidateMeta(const std::map<std::string, std::string>& meta) {
   if (meta.size() > kMostPairs)
-    return Refuse("Node metadata cannot contain more than 64 key/value pairs");
+    return BadService("Node metadata cannot contain more than 64 key/value pairs");
   for (const auto& [key, value] : meta) {
     const std::string_view fault = PairFault(key, value);
     if (fault.empty()) continue;
-    return Refuse("Couldn't load metadata pair ('" + key + "', '" + value +
-                  "'): " + std::string(fault));
+    return BadService("Couldn't load metadata pair ('" + key + "', '" + value +
+                      "'): " + std::string(fault));
   }
   return {};
 }
 
 Result<void> ValidateWeights(const ServiceDetails& details) {
-  if (details.weight_passing < 1) return Refuse("Passing must be greater than 0");
-  if (details.weight_warning < 0) return Refuse("Warning must be greater or equal than 0");
+  if (details.weight_passing < 1) return BadService("Passing must be greater than 0");
+  if (details.weight_warning < 0) return BadService("Warning must be greater or equal than 0");
   if (details.weight_passing > kMostWeight || details.weight_warning > kMostWeight)
-    return Refuse("DNS Weight must be between 0 and 65535");
+    return BadService("DNS Weight must be between 0 and 65535");
   return {};
 }
 
@@ -183,34 +183,35 @@ std::string ValueOf(const ServiceDetails& details, std::string_view node_address
 Result<ServiceForm> ParseService(const Json& json, const DefinitionRules& rules) {
   if (!json.is_object()) return Fail(DecodeFailed(WrongType("", json, "ServiceDefinition")));
   Fields fields(json);
-  Sent sent;
-  if (auto read = ReadSent(fields, sent); !read) return Fail(DecodeFailed(read.error()));
+  SentService sent;
+  if (auto read = ReadSentService(fields, sent); !read) return Fail(DecodeFailed(read.error()));
   ServiceDetails& details = sent.details;
-  if (sent.name.empty()) return Refuse("Missing service name");
+  if (sent.name.empty()) return BadService("Missing service name");
   if (sent.id.empty()) sent.id = sent.name;
-  if (IsAnyAddress(details.address)) return Refuse("Invalid service address");
+  if (IsAnyAddress(details.address)) return BadService("Invalid service address");
   if (auto valid = ValidateWeights(details); !valid)
-    return Refuse("Invalid Weights: " + valid.error().message);
+    return BadService("Invalid Weights: " + valid.error().message);
   if (auto valid = ValidateMeta(details.meta); !valid)
-    return Refuse("Invalid Service Meta: " + valid.error().message);
+    return BadService("Invalid Service Meta: " + valid.error().message);
   KV_RETURN_IF_ERROR(RefuseMesh(fields, details.kind));
   if (rules.is_file) {
     if (const auto unknown = fields.Unknown(); !unknown.empty())
-      return Refuse("invalid config key " + unknown.front());
+      return BadService("invalid config key " + unknown.front());
   }
   ServiceForm form;
   KV_RETURN_IF_ERROR(AddChecks(sent, rules, form));
   FillTaggedAddresses(details);
   auto id = EncodeId(sent.id);
   auto name = EncodeName(sent.name);
-  if (!id || !name) return Refuse("Validation failed: " + (id ? name.error() : id.error()).message);
+  if (!id || !name)
+    return BadService("Validation failed: " + (id ? name.error() : id.error()).message);
   form.entry.id = *std::move(id);
   form.entry.name = *std::move(name);
   form.entry.value = ValueOf(details, rules.node_address);
   form.entry.details = EncodeServiceDetails(details);
   form.entry.token = sent.token;
   if (auto valid = sync::ValidateEntry(form.entry); !valid)
-    return Refuse("Validation failed: " + valid.error().message);
+    return BadService("Validation failed: " + valid.error().message);
   return form;
 }
 
@@ -250,7 +251,7 @@ Result<void> Attach(CheckForm form, DefinitionFile& file) {
     return entry.kind == sync::EntryKind::kService && DecodePart(entry.id) == form.service_id;
   });
   if (service == file.entries.end())
-    return Refuse("ServiceID \"" + form.service_id + "\" does not exist");
+    return BadService("ServiceID \"" + form.service_id + "\" does not exist");
   service->checks.push_back(std::move(form.check));
   return sync::ValidateEntry(*service);
 }
@@ -260,12 +261,12 @@ Result<void> Attach(CheckForm form, DefinitionFile& file) {
 Result<DefinitionFile> ParseDefinitionFile(std::string_view text, DefinitionRules rules) {
   rules.is_file = true;
   KV_TRY(const Json json, ParseBody(text));
-  if (!json.is_object()) return Refuse("the file is not a JSON object");
+  if (!json.is_object()) return BadService("the file is not a JSON object");
   Fields fields(json);
   KV_TRY(const auto services, Listed(fields, "Service", "Services"));
   KV_TRY(const auto checks, Listed(fields, "Check", "Checks"));
   if (const auto unknown = fields.Unknown(); !unknown.empty())
-    return Refuse("invalid config key " + unknown.front());
+    return BadService("invalid config key " + unknown.front());
   DefinitionFile file;
   for (const Json* const each : services) {
     KV_TRY(ServiceForm form, ParseService(*each, rules));
@@ -279,7 +280,7 @@ Result<DefinitionFile> ParseDefinitionFile(std::string_view text, DefinitionRule
   std::set<std::string> ids;
   for (const sync::Entry& entry : file.entries) {
     if (!ids.insert(entry.id).second)
-      return Refuse("the id " + DecodePart(entry.id) + " stands twice");
+      return BadService("the id " + DecodePart(entry.id) + " stands twice");
   }
   return file;
 }

@@ -26,7 +26,7 @@ enum class Scripts : std::uint8_t {
 };
 
 struct DefinitionRules {
-  // Of a file of the agent's own: an unknown member is an error; over HTTP it is ignored.
+  // It comes from a file of the agent: an unknown member is an error; over HTTP it is ignored.
   bool is_file = false;
   Scripts scripts = Scripts::kRefused;
   std::string node_address = {};  // of services that have none of their own
@@ -55,13 +55,16 @@ struct DefinitionFile {
   std::vector<sync::Entry> entries = {};
   std::vector<std::string> warnings = {};
 };
-// True if the object has one of these members: it is no entry of our own form.
+// True if the object has one of these members: it is not an entry in our form.
 bool IsDefinitionFile(const Json& json);
 Result<DefinitionFile> ParseDefinitionFile(std::string_view text, DefinitionRules rules);
 
 // A check in maintenance: of the node, or of the service with the id.
 sync::Check MaintenanceCheck(std::string_view service_id, std::string_view reason);
-// Where a service listens, as its entry's value.
+// Carries a service's maintenance over to what it is registered as anew, as when its file has
+// changed.
+void KeepMaintenance(const sync::Entry& old, sync::Entry& entry);
+// The place where a service listens, as its entry's value.
 std::string ValueOf(const ServiceDetails& details, std::string_view node_address);
 // The API's texts about metadata and weights; also for what is registered in the catalog.
 Result<void> ValidateMeta(const std::map<std::string, std::string>& meta);

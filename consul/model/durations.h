@@ -15,10 +15,10 @@ using sync::Json;
 
 // A text ("10s"; "" is an error) or a number of nanoseconds.
 Result<Duration> DurationOf(const Json& value);
-// Of a session: a number below 1,000 is in seconds, a greater one in nanoseconds; at most 60 s, at
-// least nothing.
+// A session's delay: a number below 1,000 is in seconds, a greater one in nanoseconds; at most 60
+// s, at least nothing.
 Result<Duration> LockDelayOf(const Json& value);
-// Of a session: 10 s to 86,400 s, with the API's texts; an empty text is 0: none.
+// A session's time to live: 10 s to 86,400 s, with the API's texts; an empty text is 0: none.
 Result<Duration> SessionTtlOf(std::string_view text);
 // The number that fits, or the nearest one.
 std::int64_t NanosecondsOf(double number);

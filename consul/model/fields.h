@@ -1,5 +1,5 @@
-// A JSON object that a client sent: its members are found without regard to case, snake_case beside
-// CamelCase (which wins if both are given), and null is as good as absent.
+// A JSON object that a client sent: its members are found without regard to case, with underscores
+// (service_id) beside the plain form, which wins if both are given, and null is as good as absent.
 //
 // For one thread; the object outlives it. Errors are kInvalidArgument with the API's text.
 #pragma once
@@ -29,7 +29,7 @@ class Fields {
   // Anything but an object has no members.
   explicit Fields(const Json& object);
 
-  // By its CamelCase name; null: it is absent.
+  // By its plain name ("ServiceID"); null: it is absent.
   const Json* Find(std::string_view name);
   // The readers replace `value` if the member is there, and fail if it is of another type.
   Result<void> Read(std::string_view name, std::string& value);

@@ -17,7 +17,7 @@ struct Filter::Expression {
   enum class Kind : std::uint8_t { kAnd, kOr, kNot, kEquals, kHolds, kIsEmpty };
   Kind kind = Kind::kAnd;
   std::vector<std::unique_ptr<const Expression>> parts = {};  // of and, or, not
-  // Of the rest: `is_negated` turns what each value of the selector says.
+  // The rest has these; `is_negated` turns what each value of the selector says.
   std::vector<std::string> path = {};
   FieldType type = {};
   std::string value = {};
@@ -36,7 +36,7 @@ bool IsWordCharacter(char c) {
          std::string_view("_./-:+").contains(c);
 }
 
-// What the text is read as: a word, a quoted value, or a sign.
+// A piece of the text: a word, a quoted value, or a sign.
 struct Token {
   enum class Kind : std::uint8_t { kEnd, kWord, kValue, kSign };
   Kind kind = Kind::kEnd;
@@ -46,7 +46,7 @@ struct Token {
   }
 };
 
-std::unexpected<Error> Refuse(const std::string& why) {
+std::unexpected<Error> BadFilter(const std::string& why) {
   return Fail(Code::kInvalidArgument, "Failed to create boolean expression evaluator: " + why);
 }
 
@@ -62,7 +62,7 @@ Result<std::vector<Token>> Tokenize(std::string_view text) {
     if (c == '"' || c == '`') {
       const auto length = GoQuotedLength(text);
       const auto value = length ? GoUnquote(text.substr(0, *length)) : std::nullopt;
-      if (!value) return Refuse("a quoted value does not end");
+      if (!value) return BadFilter("a quoted value does not end");
       tokens.push_back({.kind = Token::Kind::kValue, .text = *value});
       size = *length;
     } else if (text.starts_with("==") || text.starts_with("!=")) {
@@ -75,7 +75,7 @@ Result<std::vector<Token>> Tokenize(std::string_view text) {
           static_cast<std::size_t>(std::ranges::find_if_not(text, IsWordCharacter) - text.begin());
       tokens.push_back({.kind = Token::Kind::kWord, .text = std::string(text.substr(0, size))});
     } else {
-      return Refuse("unexpected " + GoQuote(text.substr(0, 1)));
+      return BadFilter("unexpected " + GoQuote(text.substr(0, 1)));
     }
     text.remove_prefix(size);
   }
@@ -99,7 +99,7 @@ class Parser {
 
   Result<Part> ParseAll() {
     KV_TRY(Part part, ParseList(Kind::kOr));
-    if (Peek().kind != Token::Kind::kEnd) return Refuse("unexpected " + GoQuote(Peek().text));
+    if (Peek().kind != Token::Kind::kEnd) return BadFilter("unexpected " + GoQuote(Peek().text));
     return part;
   }
 
@@ -114,7 +114,7 @@ class Parser {
     return true;
   }
 
-  // What `or` joins are lists that `and` joins.
+  // The parts that `or` joins are lists that `and` joins.
   Result<Part> ParseList(Kind kind) {
     const auto next = [&] { return kind == Kind::kOr ? ParseList(Kind::kAnd) : ParseOne(); };
     KV_TRY(Part first, next());
@@ -130,7 +130,7 @@ class Parser {
   }
 
   Result<Part> ParseOne() {
-    if (depth_ == kMaxFilterDepth) return Refuse("it is nested too deeply");
+    if (depth_ == kMaxFilterDepth) return BadFilter("it is nested too deeply");
     ++depth_;
     auto part = ParseNested();
     --depth_;
@@ -146,7 +146,7 @@ class Parser {
     }
     if (Take("(")) {
       KV_TRY(Part part, ParseList(Kind::kOr));
-      if (!Take(")")) return Refuse("a parenthesis is not closed");
+      if (!Take(")")) return BadFilter("a parenthesis is not closed");
       return part;
     }
     return ParseMatch();
@@ -159,7 +159,7 @@ class Parser {
     if (begins_with_value) {
       KV_TRY(match->value, ParseValue());
       match->is_negated = Take("not");
-      if (!Take("in")) return Refuse("\"in\" is expected behind a value");
+      if (!Take("in")) return BadFilter("\"in\" is expected behind a value");
       match->kind = Kind::kHolds;
       KV_RETURN_IF_ERROR(ParseSelector(*match));
     } else {
@@ -174,7 +174,7 @@ class Parser {
     if (Take("is")) {
       match.is_negated = Take("not");
       match.kind = Kind::kIsEmpty;
-      if (!Take("empty")) return Refuse("\"empty\" is expected behind \"is\"");
+      if (!Take("empty")) return BadFilter("\"empty\" is expected behind \"is\"");
       return {};
     }
     const bool is_equality = Peek().Is("==") || Peek().Is("!=");
@@ -182,8 +182,8 @@ class Parser {
     match.kind = is_equality ? Kind::kEquals : Kind::kHolds;
     if (is_equality || Peek().Is("not")) ++at_;
     if (!is_equality && Peek().Is("matches"))
-      return Refuse("\"matches\" is not supported by this agent");
-    if (!is_equality && !Take("contains")) return Refuse("an operator is expected");
+      return BadFilter("\"matches\" is not supported by this agent");
+    if (!is_equality && !Take("contains")) return BadFilter("an operator is expected");
     KV_TRY(match.value, ParseValue());
     return {};
   }
@@ -191,20 +191,20 @@ class Parser {
   Result<std::string> ParseValue() {
     const Token& token = Peek();
     if (token.kind != Token::Kind::kWord && token.kind != Token::Kind::kValue)
-      return Refuse("a value is expected");
+      return BadFilter("a value is expected");
     ++at_;
     return token.text;
   }
 
   Result<void> ParseSelector(Expression& match) {
-    if (Peek().kind != Token::Kind::kWord) return Refuse("a selector is expected");
+    if (Peek().kind != Token::Kind::kWord) return BadFilter("a selector is expected");
     match.path = SplitAtDots(Peek().text);
     ++at_;
     while (Take("[")) {
-      if (Peek().kind != Token::Kind::kValue) return Refuse("a quoted key is expected in []");
+      if (Peek().kind != Token::Kind::kValue) return BadFilter("a quoted key is expected in []");
       match.path.push_back(Peek().text);
       ++at_;
-      if (!Take("]")) return Refuse("a bracket is not closed");
+      if (!Take("]")) return BadFilter("a bracket is not closed");
       if (Peek().kind == Token::Kind::kWord && Peek().text.starts_with('.')) {
         for (std::string& part : SplitAtDots(Peek().text.substr(1)))
           match.path.push_back(std::move(part));
@@ -215,7 +215,7 @@ class Parser {
     if (!type.has_value()) {
       std::string name;
       for (const std::string& part : match.path) name += (name.empty() ? "" : ".") + part;
-      return Refuse("Selector " + GoQuote(name) + " is not valid");
+      return BadFilter("Selector " + GoQuote(name) + " is not valid");
     }
     match.type = *type;
     return {};
@@ -223,7 +223,7 @@ class Parser {
 
   // Each kind of field has its operators, and values that it can have.
   static Result<void> CheckTypes(Expression& match) {
-    const auto refuse = [] { return Refuse("the operator does not fit the selector's type"); };
+    const auto refuse = [] { return BadFilter("the operator does not fit the selector's type"); };
     switch (match.type.kind) {
       case FieldKind::kText:
         return {};
@@ -240,14 +240,14 @@ class Parser {
         static constexpr std::string_view kFalse[] = {"0", "f", "F", "FALSE", "false", "False"};
         match.number = std::ranges::find(kTrue, match.value) != std::end(kTrue) ? 1 : 0;
         if (match.number == 0 && std::ranges::find(kFalse, match.value) == std::end(kFalse))
-          return Refuse(GoQuote(match.value) + " is no bool");
+          return BadFilter(GoQuote(match.value) + " is not a bool");
         return {};
       }
       case FieldKind::kNumber: {
         if (match.kind != Kind::kEquals) return refuse();
         const auto number = ParseNumber<double>(match.value);
         if (!number.has_value() || !std::isfinite(*number))
-          return Refuse(GoQuote(match.value) + " is no number");
+          return BadFilter(GoQuote(match.value) + " is not a number");
         match.number = *number;
         return {};
       }
@@ -261,7 +261,7 @@ class Parser {
   int depth_ = 0;
 };
 
-// What one value of the selector says; null: it is missing.
+// The claim of one value of the selector; null: it is missing.
 bool Says(const Expression& match, const Json* value) {
   const bool is_missing = value == nullptr || value->is_null();
   if (is_missing && match.type.is_of_map) return match.kind == Kind::kIsEmpty;
@@ -289,7 +289,7 @@ bool Says(const Expression& match, const Json* value) {
   return false;
 }
 
-// Of a selector that leads through a list one element is enough.
+// One element is enough if the selector leads through a list.
 bool MatchesAt(const Expression& match, const Json* json, std::span<const std::string> path) {
   if (path.empty()) return Says(match, json) != match.is_negated;
   if (json != nullptr && json->is_array()) {
@@ -328,7 +328,7 @@ Filter& Filter::operator=(Filter&&) noexcept = default;
 Filter::~Filter() = default;
 
 Result<Filter> Filter::Parse(std::string_view text, FilterRows rows) {
-  if (text.size() > kMaxFilterBytes) return Refuse("it is longer than 8192 bytes");
+  if (text.size() > kMaxFilterBytes) return BadFilter("it is longer than 8192 bytes");
   KV_TRY(std::vector<Token> tokens, Tokenize(text));
   if (tokens.empty()) return Filter(nullptr);
   KV_TRY(Part root, Parser(std::move(tokens), rows).ParseAll());

@@ -16,7 +16,7 @@ namespace kvorum::consul {
 
 using sync::Json;
 
-// Whose fields the selectors name.
+// The rows whose fields the selectors name.
 enum class FilterRows : std::uint8_t {
   kInstances,     // health/service: {"Node","Service","Checks"}
   kChecks,        // health/node, checks and state, agent/checks
@@ -30,7 +30,7 @@ inline constexpr int kMaxFilterDepth = 64;
 
 class Filter {
  public:
-  // Of an empty text: takes every row. kInvalidArgument, with a text for the client.
+  // The filter of an empty text takes every row. kInvalidArgument, with a text for the client.
   static Result<Filter> Parse(std::string_view text, FilterRows rows);
   Filter(Filter&&) noexcept;
   Filter& operator=(Filter&&) noexcept;

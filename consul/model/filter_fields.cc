@@ -70,7 +70,7 @@ constexpr Field kServiceNodeFields[] = {{"Address", kText},
                                         {"TaggedAddresses", kMap},
                                         {"TaggedAddresses.*", kText}};
 
-// Whether the pattern names the path.
+// True if the pattern names the path.
 bool Fits(std::string_view pattern, std::span<const std::string> path) {
   for (const std::string& part : path) {
     if (pattern.empty()) return false;

@@ -189,7 +189,7 @@ Result<Json> ObjectOf(const Json& json, const char* name) {
   return *found;
 }
 
-// What cannot be encoded was refused where it came from; as itself it does no harm here.
+// A name that cannot be encoded was refused where it came from; as itself it does no harm here.
 std::string Encoded(std::string_view name) { return EncodeName(name).value_or(std::string(name)); }
 
 Json ChecksJson(const std::vector<CheckRecord>& checks) {
@@ -236,10 +236,6 @@ void TakeAddressOf(std::string_view value, ServiceDetails& details) {
   details.port = *port;
 }
 
-std::string_view TypeOf(sync::CheckKind kind) {
-  return kind == sync::CheckKind::kExec ? "script" : sync::CheckKindName(kind);
-}
-
 // Splits "A/B" at its only slash.
 std::optional<std::pair<std::string_view, std::string_view>> Halves(std::string_view text) {
   const std::size_t slash = text.find('/');
@@ -276,13 +272,17 @@ Result<CheckRecord> DecodeCheckDetails(std::string_view id, std::string_view det
   return CheckDetailsOf(id, json);
 }
 
+std::string_view CheckTypeOf(sync::CheckKind kind) {
+  return kind == sync::CheckKind::kExec ? "script" : sync::CheckKindName(kind);
+}
+
 CheckRecord RecordOf(const sync::Check& check) {
   const sync::CheckDefinition& definition = check.definition;
   const std::string id = DecodePart(definition.id);
   auto record = DecodeCheckDetails(id, definition.details);
   if (!record) record = CheckRecord{.id = id, .name = id};
   if (definition.details.empty()) {
-    record->type = TypeOf(definition.kind);
+    record->type = CheckTypeOf(definition.kind);
     if (definition.kind != sync::CheckKind::kTtl)
       record->interval = FormatDuration(definition.interval);
   }

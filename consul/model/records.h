@@ -1,5 +1,5 @@
-// What the catalog keeps of nodes, services, checks and sessions, as records of the store below
-// ROOT/registry/ (docs/consul.md), and their keys.
+// Records of nodes, services, checks and sessions in the store below ROOT/registry/
+// (docs/consul.md), and their keys.
 //
 // Values; the functions are pure and thread-safe. Ids and names are decoded ones (ids.h); in the
 // values of keys, as in sync::Entry, they are encoded.
@@ -111,12 +111,14 @@ Result<CheckRecord> DecodeCheckDetails(std::string_view id, std::string_view det
 // address and port are those that its value has, if it is ADDRESS:PORT.
 ServiceRecord RecordOf(std::string_view node, const sync::Entry& entry);
 CheckRecord RecordOf(const sync::Check& check);
+// The Type of a check in the API: "ttl", "http", "tcp", "script".
+std::string_view CheckTypeOf(sync::CheckKind kind);
 
 // Values of the keys. The node's name, the id and the revisions come from the key.
 std::string EncodeNode(const NodeRecord& record);
 std::string EncodeService(const ServiceRecord& record);
 std::string EncodeSession(const SessionRecord& record);
-// kInvalidArgument if the bytes are no such record. Unknown members are ignored.
+// kInvalidArgument if the bytes are not such a record. Unknown members are ignored.
 Result<NodeRecord> DecodeNode(std::string_view node, std::string_view bytes);
 Result<ServiceRecord> DecodeService(std::string_view node, std::string_view id,
                                     std::string_view bytes);
