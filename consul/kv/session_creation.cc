@@ -9,8 +9,8 @@ namespace {
 
 using sync::Compare;
 
-constexpr int kTries = 8;
-constexpr std::chrono::seconds kMostCopyLag(5);
+constexpr int kCreationTries = 8;
+constexpr std::chrono::seconds kMostCreationLag(5);
 
 class Creation : public std::enable_shared_from_this<Creation> {
  public:
@@ -40,7 +40,7 @@ class Creation : public std::enable_shared_from_this<Creation> {
   SessionRecord& record() { return wanted_.record; }
 
   void WaitForCopy(std::int64_t revision) {
-    copy_.WaitForRevision(revision, work_.clock().Now() + kMostCopyLag,
+    copy_.WaitForRevision(revision, work_.clock().Now() + kMostCreationLag,
                           work_.On<void>([self = shared_from_this()](Result<void> reached) {
                             if (!reached) return self->Finish(Fail(reached.error()));
                             self->Look();
@@ -105,7 +105,7 @@ class Creation : public std::enable_shared_from_this<Creation> {
   }
 
   void TryAgain() {
-    if (++tries_ == kTries)
+    if (++tries_ == kCreationTries)
       return Finish(Fail(Code::kAborted, "the node and its checks change all the time"));
     ReadLife();
   }

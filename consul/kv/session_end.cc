@@ -17,9 +17,9 @@ using sync::Operation;
 // A transaction has at most four writes a key, of which values are the large ones.
 constexpr std::int64_t kKeysAtOnce = 16;
 constexpr std::size_t kBytesAtOnce = std::size_t{1} << 20U;
-constexpr int kTries = 16;
-constexpr sync::BackoffOptions kPauses = {.first = std::chrono::milliseconds(5),
-                                          .cap = std::chrono::seconds(1)};
+constexpr int kEndTries = 16;
+constexpr sync::BackoffOptions kEndPauses = {.first = std::chrono::milliseconds(5),
+                                             .cap = std::chrono::seconds(1)};
 
 struct Held {
   std::string key;
@@ -134,7 +134,7 @@ class Clearing : public std::enable_shared_from_this<Clearing> {
       tries_ = 0;
       return ReadLocks();
     }
-    if (++tries_ == kTries)
+    if (++tries_ == kEndTries)
       return Finish(Fail(Code::kAborted, "the keys are written by others all the time"));
     work_.After(pauses_.Next(work_.clock().Now(), rng_),
                 [self = shared_from_this()] { self->ReadLocks(); });
@@ -163,7 +163,7 @@ class Clearing : public std::enable_shared_from_this<Clearing> {
   std::int64_t delay_lease_ = 0;
   bool is_lease_too_long_ = false;
   int tries_ = 0;
-  sync::Backoff pauses_{kPauses};
+  sync::Backoff pauses_{kEndPauses};
   Rng rng_{EntropySeed()};
 };
 
