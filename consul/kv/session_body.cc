@@ -31,6 +31,7 @@ Result<void> ReadIds(Fields& fields, const char* name, std::vector<std::string>&
 }
 
 Result<void> ReadFields(const Json& body, SessionRecord& record) {
+  if (body.is_null()) return {};
   if (!body.is_object()) return Fail(WrongType("", body, "structs.Session"));
   Fields fields(body);
   KV_RETURN_IF_ERROR(fields.Read("Name", record.name));
@@ -68,6 +69,8 @@ std::expected<WantedSession, SessionRefusal> ParseSession(const Json& body, std:
   const Result<Duration> ttl = SessionTtlOf(record.ttl);
   if (!ttl) return Refuse(ttl.error().message);
   wanted.ttl = *ttl;
+  // A session whose text says more than nothing has a lease of its own.
+  if (wanted.ttl == Duration::zero()) record.ttl.clear();
   return wanted;
 }
 

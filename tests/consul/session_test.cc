@@ -44,6 +44,14 @@ TEST_F(SessionTest, WhatIsAskedForIsTaken) {
   EXPECT_EQ(world_.store.leases().at(lease), 30);  // twice the TTL
 }
 
+TEST_F(SessionTest, ATtlOfNothingIsNone) {
+  const std::string id = world_.NewSession(R"({"TTL":"0s"})");
+  EXPECT_EQ(Info(id).at(0).at("TTL"), "");
+  EXPECT_EQ(world_.Put("session/destroy/" + id), "200 true");
+  EXPECT_TRUE(world_.store.leases().contains(world_.life_leases["n1"]));
+  EXPECT_EQ(Create("null").substr(0, 4), "200 ");
+}
+
 TEST_F(SessionTest, TheLockDelayIsSecondsNanosecondsOrAText) {
   for (const auto& [given, wanted] :
        std::vector<std::pair<std::string, std::int64_t>>{{"0", 0},
@@ -249,6 +257,16 @@ TEST_F(SessionTest, ASessionThatEndsBetweenReadAndWriteLocksNothing) {
     if (times-- > 0) world_.store.Delete("/kvorum/registry/session/" + id);
   });
   EXPECT_EQ(world_.Put("kv/a?acquire=" + id, "x"), "500 invalid session \"" + id + "\"");
+  EXPECT_FALSE(world_.Has("kv/a"));
+}
+
+TEST_F(SessionTest, ALockDelayThatBeginsBetweenReadAndWriteIsRespected) {
+  const std::string id = world_.NewSession();
+  world_.store.set_before_write([&] {
+    world_.store.set_before_write(nullptr);
+    world_.store.Put("/kvorum/kvdelay/a", "");
+  });
+  EXPECT_EQ(world_.Put("kv/a?acquire=" + id, "x"), "200 false");
   EXPECT_FALSE(world_.Has("kv/a"));
 }
 
