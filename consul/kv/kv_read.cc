@@ -52,7 +52,7 @@ void AnswerKeys(Exchange exchange, const Wish& wish, const Tree& tree) {
   exchange.OkJson(Json(KeyNames(tree.pairs, wish.key, wish.separator)));
 }
 
-void Answer(Exchange exchange, const Wish& wish, Tree tree) {
+void AnswerPairs(Exchange exchange, const Wish& wish, Tree tree) {
   if (wish.is_keys) return AnswerKeys(std::move(exchange), wish, tree);
   if (tree.pairs.empty()) return exchange.Text(404, "");
   if (wish.is_raw && !wish.is_recursive) {
@@ -172,14 +172,14 @@ class KvRead : public std::enable_shared_from_this<KvRead> {
     if (!is_serializable_) context_->parts.changes.Saw(tree->revision, before);
     exchange_.SetIndex(IndexOf(context_->parts.changes, wish_, *tree));
     if (HideEnded(context_->parts.copy, *tree, is_serializable_))
-      return Answer(std::move(exchange_), wish_, *std::move(tree));
+      return AnswerPairs(std::move(exchange_), wish_, *std::move(tree));
     const std::int64_t revision = tree->revision;
     context_->parts.copy.WaitForRevision(
         revision, context_->work.clock().Now() + kMostCopyLag,
         context_->work.On<void>(
             [self = shared_from_this(), tree = *std::move(tree)](Result<void>) mutable {
               HideEnded(self->context_->parts.copy, tree, true);
-              Answer(std::move(self->exchange_), self->wish_, std::move(tree));
+              AnswerPairs(std::move(self->exchange_), self->wish_, std::move(tree));
             }));
   }
 

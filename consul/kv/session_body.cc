@@ -11,7 +11,7 @@
 namespace kvorum::consul {
 namespace {
 
-std::unexpected<SessionRefusal> Refuse(std::string text) {
+std::unexpected<SessionRefusal> RefuseSession(std::string text) {
   return std::unexpected(SessionRefusal{500, std::move(text)});
 }
 
@@ -30,7 +30,7 @@ Result<void> ReadIds(Fields& fields, const char* name, std::vector<std::string>&
   return {};
 }
 
-Result<void> ReadFields(const Json& body, SessionRecord& record) {
+Result<void> ReadSession(const Json& body, SessionRecord& record) {
   if (body.is_null()) return {};
   if (!body.is_object()) return Fail(WrongType("", body, "structs.Session"));
   Fields fields(body);
@@ -60,14 +60,14 @@ std::expected<WantedSession, SessionRefusal> ParseSession(const Json& body, std:
   WantedSession wanted{.record = {.id = {}, .node = std::string(node)}};
   SessionRecord& record = wanted.record;
   record.node_checks = {std::string(kSerfHealth)};
-  if (const Result<void> read = ReadFields(body, record); !read)
+  if (const Result<void> read = ReadSession(body, record); !read)
     return std::unexpected(SessionRefusal{400, "Request decode failed: " + read.error().message});
-  if (record.node.empty()) return Refuse("Must provide Node");
+  if (record.node.empty()) return RefuseSession("Must provide Node");
   if (record.behavior.empty()) record.behavior = "release";
   if (record.behavior != "release" && record.behavior != "delete")
-    return Refuse("Invalid Behavior setting '" + record.behavior + "'");
+    return RefuseSession("Invalid Behavior setting '" + record.behavior + "'");
   const Result<Duration> ttl = SessionTtlOf(record.ttl);
-  if (!ttl) return Refuse(ttl.error().message);
+  if (!ttl) return RefuseSession(ttl.error().message);
   wanted.ttl = *ttl;
   // A session whose text says more than nothing has a lease of its own.
   if (wanted.ttl == Duration::zero()) record.ttl.clear();

@@ -13,15 +13,15 @@
 namespace kvorum::consul {
 namespace {
 
-std::unexpected<TxnRefusal> Refuse(unsigned status, std::string text) {
+std::unexpected<TxnRefusal> RefuseBody(unsigned status, std::string text) {
   return std::unexpected(TxnRefusal{status, std::move(text)});
 }
 std::unexpected<TxnRefusal> Malformed(const std::string& what) {
-  return Refuse(400, "Failed to parse body: " + what);
+  return RefuseBody(400, "Failed to parse body: " + what);
 }
 
-Result<void> ReadFields(const Json& kv, KvOperation& operation, std::string& verb,
-                        std::string& value) {
+Result<void> ReadOperation(const Json& kv, KvOperation& operation, std::string& verb,
+                           std::string& value) {
   if (!kv.is_object()) return Fail(WrongType("KV", kv, "api.KVTxnOp"));
   Fields fields(kv);
   KV_RETURN_IF_ERROR(fields.Read("Verb", verb));
@@ -36,16 +36,16 @@ std::expected<KvOperation, TxnRefusal> ParseKv(const Json& kv) {
   KvOperation operation;
   std::string verb;
   std::string value;
-  if (const Result<void> read = ReadFields(kv, operation, verb, value); !read)
+  if (const Result<void> read = ReadOperation(kv, operation, verb, value); !read)
     return Malformed(read.error().message);
   auto decoded = DecodeBase64(Base64::kStandard, value);
   if (!decoded)
     return Malformed("illegal base64 data at input byte " + std::to_string(decoded.error().offset));
   operation.value = *std::move(decoded);
   if (operation.value.size() > kMaxValueBytes)
-    return Refuse(413, "Value for key " + GoQuote(operation.key) + " is too large (" +
-                           std::to_string(operation.value.size()) + " > " +
-                           std::to_string(kMaxValueBytes) + " bytes)");
+    return RefuseBody(413, "Value for key " + GoQuote(operation.key) + " is too large (" +
+                               std::to_string(operation.value.size()) + " > " +
+                               std::to_string(kMaxValueBytes) + " bytes)");
   operation.verb = KvVerbOf(verb);
   if (operation.verb == KvVerb::kUnknown) operation.value = verb;
   return operation;
@@ -56,8 +56,9 @@ std::expected<KvOperation, TxnRefusal> ParseKv(const Json& kv) {
 TxnBody ParseTransaction(const Json& body) {
   if (!body.is_array()) return Malformed("the body is no list of operations");
   if (body.size() > kMaxTransactionOperations)
-    return Refuse(413, "Transaction contains too many operations (" + std::to_string(body.size()) +
-                           " > " + std::to_string(kMaxTransactionOperations) + ")");
+    return RefuseBody(413, "Transaction contains too many operations (" +
+                               std::to_string(body.size()) + " > " +
+                               std::to_string(kMaxTransactionOperations) + ")");
   std::vector<KvOperation> operations;
   for (const Json& entry : body) {
     Fields fields(entry);
@@ -65,9 +66,9 @@ TxnBody ParseTransaction(const Json& body) {
     if (kv == nullptr) {
       for (const char* other : {"Node", "Service", "Check"}) {
         if (fields.Find(other) != nullptr)
-          return Refuse(400, std::string(other) +
-                                 " operations are not supported in a transaction: use "
-                                 "/v1/catalog/register and /v1/catalog/deregister");
+          return RefuseBody(400, std::string(other) +
+                                     " operations are not supported in a transaction: use "
+                                     "/v1/catalog/register and /v1/catalog/deregister");
       }
       return Malformed("an operation has no KV");
     }

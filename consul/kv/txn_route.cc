@@ -25,7 +25,7 @@ Json ErrorsJson(const std::vector<KvError>& errors) {
   return {{"Results", nullptr}, {"Errors", std::move(list)}};
 }
 
-void Answer(Exchange exchange, Result<KvDone> done) {
+void AnswerTransaction(Exchange exchange, Result<KvDone> done) {
   if (!done) {
     const bool is_too_large = done.error().code == Code::kResourceExhausted &&
                               done.error().message.starts_with("Transaction contains");
@@ -36,13 +36,13 @@ void Answer(Exchange exchange, Result<KvDone> done) {
   exchange.OkJson(ResultsJson(done->results));
 }
 
-void Run(KvContext& context, Exchange exchange, std::vector<KvOperation> operations) {
+void RunOn(KvContext& context, Exchange exchange, std::vector<KvOperation> operations) {
   context.WithStore(
       std::move(exchange), [&context, operations = std::move(operations)](
                                Exchange its, std::shared_ptr<sync::Store> store) mutable {
         RunOperations(std::move(store), context.keys, context.work, std::move(operations),
                       [its = std::move(its)](Result<KvDone> done) mutable {
-                        Answer(std::move(its), std::move(done));
+                        AnswerTransaction(std::move(its), std::move(done));
                       });
       });
 }
@@ -60,14 +60,14 @@ void RunTransaction(const std::shared_ptr<KvContext>& context, Exchange exchange
   if (!operations) return exchange.Text(operations.error().status, operations.error().text);
   const bool is_write = std::ranges::any_of(
       *operations, [](const KvOperation& operation) { return IsWrite(operation.verb); });
-  if (is_write) return Run(*context, std::move(exchange), *std::move(operations));
+  if (is_write) return RunOn(*context, std::move(exchange), *std::move(operations));
   // A read: ?stale and ?consistent are taken, there is nothing to wait for, and no index.
   context->parts.reading.Read(std::move(exchange),
                               {.index = [] { return std::uint64_t{1}; }, .wait = nullptr},
                               [context, operations = *std::move(operations)](Exchange its) mutable {
                                 context->work.Post([context, operations = std::move(operations),
                                                     its = std::move(its)]() mutable {
-                                  Run(*context, std::move(its), std::move(operations));
+                                  RunOn(*context, std::move(its), std::move(operations));
                                 });
                               });
 }

@@ -229,6 +229,15 @@ TEST_F(SessionTest, AKeyThatWasDeletedAndIsAnothersStays) {
   world_.Put("session/destroy/" + id);
   EXPECT_EQ(world_.store.Contents().at("/kvorum/kv/p/a"), "y");
   EXPECT_EQ(world_.CountOf("kvlock/") + world_.CountOf("kvdelay/"), 0U);
+  // So does one that another session locked since.
+  const std::string second = world_.NewSession(R"({"Behavior":"delete"})");
+  const std::string other = world_.NewSession();
+  world_.Put("kv/p/a?acquire=" + second, "x");
+  world_.Delete("kv/p?recurse");
+  EXPECT_EQ(world_.Put("kv/p/a?acquire=" + other, "z"), "200 true");
+  world_.Put("session/destroy/" + second);
+  EXPECT_EQ(world_.HolderOf("p/a"), other);
+  EXPECT_EQ(world_.CountOf("kvlock/"), 1U);
 }
 
 TEST_F(SessionTest, UntilAnEndedSessionIsClearedItsKeysShowNoneAndCannotBeLocked) {
