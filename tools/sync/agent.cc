@@ -33,8 +33,8 @@ Outcome<sync::SyncerOptions> SyncerOptionsFrom(const FlagSet& flags) {
 }
 
 // The folder as a start wants it: without a fault.
-Outcome<ServiceFolder> ReadSoundFolder(const std::string& path) {
-  KV_TRY(ServiceFolder folder, OfThisMachine(ReadServiceFolder(path)));
+Outcome<ServiceFolder> ReadSoundFolder(const std::string& path, const std::string& node_address) {
+  KV_TRY(ServiceFolder folder, OfThisMachine(ReadServiceFolder(path, node_address)));
   if (!folder.bad.empty()) return Fail(ExitCode::kError, folder.bad.front().problem);
   return folder;
 }
@@ -76,7 +76,12 @@ class Glance {
 Outcome<void> RunAgent(Invocation& invocation) {
   const FlagSet& flags = invocation.flags;
   if (!invocation.args.empty()) return BadArguments("agent run takes no arguments");
+  KV_TRY(DnsService::Settings dns, DnsService::SettingsFrom(flags));
   KV_TRY(sync::SyncerOptions options, SyncerOptionsFrom(flags));
+  KV_TRY(const ConsulService::Settings http, ConsulService::SettingsFrom(flags, options.node));
+  dns.datacenter = http.datacenter;
+  if (!http.address.empty()) options.keeps_records = true;
+  options.node_details = consul::EncodeNodeDetails(http.node);
   SignalWatch hang_up({SIGHUP});
   Glance glance;
   KV_TRY(const auto run, LongRun::Open(invocation, {.about = {{"node", JsonString(options.node)}},
@@ -85,7 +90,7 @@ Outcome<void> RunAgent(Invocation& invocation) {
   const std::string& path = flags.String("services");
   ServiceFolder folder;
   if (!path.empty()) {
-    KV_TRY(folder, ReadSoundFolder(path));
+    KV_TRY(folder, ReadSoundFolder(path, http.node.address));
   }
   KV_TRY(const Remembered remembered, OpenState(flags.String("state"), options.node));
   if (remembered.file != nullptr) {
@@ -95,7 +100,7 @@ Outcome<void> RunAgent(Invocation& invocation) {
   }
   KV_TRY(const auto client, run->session().Connect());
   RunningAgent agent(*run, *client, std::move(options), remembered.state, path);
-  KV_RETURN_IF_ERROR(agent.Start(folder, flags.String("dns-address")));
+  KV_RETURN_IF_ERROR(agent.Start(folder, dns, http));
   glance.Show(&agent.control());
   hang_up.Listen([&](int) { agent.ReloadLater(); });
   agent.WaitForEnd();
@@ -106,7 +111,7 @@ Outcome<void> RunAgent(Invocation& invocation) {
 }
 
 std::vector<Flag> RunFlags() {
-  return {
+  std::vector<Flag> flags = {
       {.name = "node", .type = FlagType::kString, .help = "the node's name", .required = true},
       {"node-value", FlagType::kString, "", "value of the node's key, such as an address"},
       {"root", FlagType::kString, "/kvorum", "key prefix of the catalog"},
@@ -118,13 +123,15 @@ std::vector<Flag> RunFlags() {
       {"ttl", FlagType::kDuration, "30s", "time that the node's keys outlive an agent that died"},
       {"reap-after", FlagType::kDuration, "72h",
        "time that the services of a dead node are kept as records, if given or with --http-address "
-       "(0: not at all)"},
+       "(0: for ever with --http-address, else not at all)"},
       {.name = "leave-on-stop",
        .help =
            "remove the node's keys at a clean stop instead of letting their time to live expire"},
       LongRun::ServedSocketFlag(),
-      LongRun::MetricsFlag(),
-      DnsService::AddressFlag()};
+      LongRun::MetricsFlag()};
+  for (Flag& flag : DnsService::Flags()) flags.push_back(std::move(flag));
+  for (Flag& flag : ConsulService::Flags()) flags.push_back(std::move(flag));
+  return flags;
 }
 
 Command RunCommand() {
