@@ -70,7 +70,7 @@ class PythonConsulTest(consul_fixture.ConsulCase):
         datacenter = self.client.catalog.datacenters()
         self.assertEqual(len(datacenter), 1)
         self.assertTrue(self.client.catalog.register("far", "10.9.0.1", service={"service": "db", "port": 5432, "tags": ["x"]},
-                                                     check={"name": "db up", "service_id": "db", "status": "passing"}))
+                                                     check={"Name": "db up", "ServiceID": "db", "Status": "passing"}))
         index, services = self.client.catalog.services()
         self.assertGreater(int(index), 0)
         self.assertEqual(services["db"], ["x"])
