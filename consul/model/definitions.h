@@ -61,8 +61,7 @@ Result<DefinitionFile> ParseDefinitionFile(std::string_view text, DefinitionRule
 
 // A check in maintenance: of the node, or of the service with the id.
 sync::Check MaintenanceCheck(std::string_view service_id, std::string_view reason);
-// Carries a service's maintenance over to what it is registered as anew, as when its file has
-// changed.
+// Carries a service's maintenance over to its new registration, as when its file has changed.
 void KeepMaintenance(const sync::Entry& old, sync::Entry& entry);
 // The place where a service listens, as its entry's value.
 std::string ValueOf(const ServiceDetails& details, std::string_view node_address);

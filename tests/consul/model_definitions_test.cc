@@ -22,40 +22,40 @@ using testing::StartsWith;
 const DefinitionRules kHttp{.node_address = "10.0.0.1"};
 const DefinitionRules kHttpWithScripts{.scripts = Scripts::kAllowed};
 
-Result<ServiceForm> Service(const std::string& text, const DefinitionRules& rules = kHttp) {
+Result<ServiceForm> ServiceOf(const std::string& text, const DefinitionRules& rules = kHttp) {
   KV_TRY(const Json json, ParseBody(text));
   return ParseService(json, rules);
 }
 
-Result<CheckForm> Check(const std::string& text, const DefinitionRules& rules = kHttp) {
+Result<CheckForm> CheckOf(const std::string& text, const DefinitionRules& rules = kHttp) {
   KV_TRY(const Json json, ParseBody(text));
   return ParseCheck(json, rules);
 }
 
 std::string WhyNot(const std::string& text, const DefinitionRules& rules = kHttp) {
-  const auto form = Service(text, rules);
+  const auto form = ServiceOf(text, rules);
   return form ? "" : form.error().message;
 }
 
-// Of a service with this check.
+// The refusal of a service with this check.
 std::string WhyNoCheck(const std::string& check, const DefinitionRules& rules = kHttp) {
   return WhyNot(R"({"Name":"web","Check":)" + check + "}", rules);
 }
 
-ServiceRecord Record(const ServiceForm& form) { return RecordOf("n1", form.entry); }
+ServiceRecord RecordOfForm(const ServiceForm& form) { return RecordOf("n1", form.entry); }
 
 TEST(ConsulDefinitions, AServiceHasTheDefaultsOfTheApi) {
-  const auto form = Service(R"({"Name":"web"})");
+  const auto form = ServiceOf(R"({"Name":"web"})");
   ASSERT_TRUE(form);
   EXPECT_EQ(form->entry.id, "web");
   EXPECT_EQ(form->entry.name, "web");
   EXPECT_EQ(form->entry.value, "10.0.0.1");
   EXPECT_TRUE(form->entry.checks.empty());
-  EXPECT_EQ(Record(*form).details, ServiceDetails{});
+  EXPECT_EQ(RecordOfForm(*form).details, ServiceDetails{});
 }
 
 TEST(ConsulDefinitions, AllFieldsAreRead) {
-  const auto form = Service(R"({"ID":"web.1","Name":"w/eb","Tags":["a",null],"Address":"10.0.0.9",
+  const auto form = ServiceOf(R"({"ID":"web.1","Name":"w/eb","Tags":["a",null],"Address":"10.0.0.9",
       "TaggedAddresses":{"lan":{"address":"h","port":1}},"Meta":{"k":"v"},"Port":80,
       "SocketPath":"/s","Weights":{"Passing":5,"Warning":0},"EnableTagOverride":true,
       "Token":"t"})");
@@ -64,7 +64,7 @@ TEST(ConsulDefinitions, AllFieldsAreRead) {
   EXPECT_EQ(form->entry.name, "w%2Feb");
   EXPECT_EQ(form->entry.value, "10.0.0.9:80");
   EXPECT_EQ(form->entry.token, "t");
-  const ServiceRecord record = Record(*form);
+  const ServiceRecord record = RecordOfForm(*form);
   EXPECT_EQ(record.id, "web.1");
   EXPECT_EQ(record.name, "w/eb");
   const TaggedAddress own{.address = "10.0.0.9", .port = 80};
@@ -88,9 +88,9 @@ TEST(ConsulDefinitions, NamesMatchInAnyCaseAndInSnakeForm) {
         R"({"NAME":"web","enable_tag_override":true})",
         R"({"Name":"web","EnableTagOverride":true,"enable_tag_override":false})",
         R"({"enable_tag_override":false,"Name":"web","EnableTagOverride":true,"Port":null})"}) {
-    const auto form = Service(text);
+    const auto form = ServiceOf(text);
     ASSERT_TRUE(form) << text;
-    EXPECT_TRUE(Record(*form).details.enable_tag_override) << text;
+    EXPECT_TRUE(RecordOfForm(*form).details.enable_tag_override) << text;
   }
 }
 
@@ -216,11 +216,12 @@ TEST(ConsulDefinitions, ACheckThatIsWrongIsRefusedWithTheApisText) {
        "CheckDefinition"},
   };
   for (const Case& each : cases) EXPECT_EQ(WhyNoCheck(each.check), each.why) << each.check;
-  EXPECT_EQ(Check(R"({"TTL":"10s"})").error().message, "Missing check name");
-  EXPECT_EQ(Check(R"({"Name":"x","TTL":"10s","Status":"x"})").error().message, "Bad check status");
+  EXPECT_EQ(CheckOf(R"({"TTL":"10s"})").error().message, "Missing check name");
+  EXPECT_EQ(CheckOf(R"({"Name":"x","TTL":"10s","Status":"x"})").error().message,
+            "Bad check status");
   EXPECT_THAT(WhyNoCheck(R"({"HTTP":"ftp://x","Interval":"10s"})"),
               StartsWith("Validation failed: "));
-  EXPECT_THAT(Check(R"({"Name":"x","HTTP":"http://a b","Interval":"1s"})").error().message,
+  EXPECT_THAT(CheckOf(R"({"Name":"x","HTTP":"http://a b","Interval":"1s"})").error().message,
               StartsWith("Invalid check: "));
 }
 
@@ -235,33 +236,35 @@ TEST(ConsulDefinitions, ScriptsRunWhereTheyAreAllowed) {
 }
 
 TEST(ConsulDefinitions, ChecksOfAServiceAreNumbered) {
-  const auto one = Service(R"({"ID":"w1","Name":"web","Check":{"TTL":"10s"}})");
+  const auto one = ServiceOf(R"({"ID":"w1","Name":"web","Check":{"TTL":"10s"}})");
   ASSERT_TRUE(one);
-  const auto checks = Record(*one).checks;
+  const auto checks = RecordOfForm(*one).checks;
   ASSERT_THAT(checks, SizeIs(1));
   EXPECT_EQ(checks[0], (CheckRecord{.id = "service:w1",
                                     .health = Health::kCritical,
                                     .name = "Service 'web' check",
                                     .type = "ttl"}));
-  const auto many = Service(R"({"ID":"w1","Name":"web","Check":{"TTL":"10s"},"Checks":[
+  const auto many = ServiceOf(R"({"ID":"w1","Name":"web","Check":{"TTL":"10s"},"Checks":[
       {"TTL":"10s","Name":"mine","Status":"passing"},{"CheckID":"own","TTL":"10s"}]})");
   ASSERT_TRUE(many);
-  const auto numbered = Record(*many).checks;
+  const auto numbered = RecordOfForm(*many).checks;
   ASSERT_THAT(numbered, SizeIs(3));
   EXPECT_EQ(numbered[0].id, "service:w1:1");
   EXPECT_EQ(numbered[1].id, "service:w1:2");
   EXPECT_EQ(numbered[1].name, "mine");
   EXPECT_EQ(numbered[1].health, Health::kPassing);
   EXPECT_EQ(numbered[2].id, "own");
-  EXPECT_THAT(Service(R"({"Name":"web","Check":{}})")->entry.checks, SizeIs(0));
+  EXPECT_THAT(ServiceOf(R"({"Name":"web","Check":{}})")->entry.checks, SizeIs(0));
   EXPECT_THAT(
-      Service(R"({"Name":"web","Checks":[{"CheckID":"a","TTL":"1s"},{"CheckID":"a","TTL":"2s"}]})")
+      ServiceOf(
+          R"({"Name":"web","Checks":[{"CheckID":"a","TTL":"1s"},{"CheckID":"a","TTL":"2s"}]})")
           ->entry.checks,
       SizeIs(1));
 }
 
 TEST(ConsulDefinitions, AnHttpCheckIsTakenAsItIs) {
-  const auto form = Check(R"({"Name":"up","HTTP":"https://h:1/x","Interval":"1m30s","Timeout":"5s",
+  const auto form =
+      CheckOf(R"({"Name":"up","HTTP":"https://h:1/x","Interval":"1m30s","Timeout":"5s",
       "Method":"post","Header":{"A":["b","c"]},"Body":"z","TLSSkipVerify":true,
       "TLSServerName":"s","SuccessBeforePassing":3,"FailuresBeforeCritical":4,
       "FailuresBeforeWarning":2,"DeregisterCriticalServiceAfter":"10s","Notes":"n"})");
@@ -291,21 +294,21 @@ TEST(ConsulDefinitions, AnHttpCheckIsTakenAsItIs) {
 }
 
 TEST(ConsulDefinitions, TimesAreTextsOrNanoseconds) {
-  const auto tcp = Check(R"({"Name":"up","TCP":"h:1","Interval":10000000})");
+  const auto tcp = CheckOf(R"({"Name":"up","TCP":"h:1","Interval":10000000})");
   ASSERT_TRUE(tcp);
   EXPECT_EQ(tcp->check.definition.interval, 1s);  // raised
   EXPECT_THAT(tcp->warnings, SizeIs(1));
   EXPECT_EQ(tcp->check.definition.timeout, 10s);
-  EXPECT_EQ(Check(R"({"Name":"up","TTL":2.5e9})")->check.definition.interval, 2500ms);
+  EXPECT_EQ(CheckOf(R"({"Name":"up","TTL":2.5e9})")->check.definition.interval, 2500ms);
   const auto script =
-      Check(R"({"Name":"up","script_args":["a","b"],"Interval":"2s"})", kHttpWithScripts);
+      CheckOf(R"({"Name":"up","script_args":["a","b"],"Interval":"2s"})", kHttpWithScripts);
   ASSERT_TRUE(script);
   EXPECT_EQ(script->check.definition.command, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(script->check.definition.timeout, 30s);
   EXPECT_EQ(RecordOf(script->check).type, "script");
-  EXPECT_THAT(Check(R"({"Name":"up","TTL":1e300})").error().message, StartsWith("Invalid check"));
-  EXPECT_FALSE(Check(R"({"Name":"up","TTL":1e999})"));
-  EXPECT_FALSE(Check(R"({"Name":"up","TTL":"9999999999999h"})"));
+  EXPECT_THAT(CheckOf(R"({"Name":"up","TTL":1e300})").error().message, StartsWith("Invalid check"));
+  EXPECT_FALSE(CheckOf(R"({"Name":"up","TTL":1e999})"));
+  EXPECT_FALSE(CheckOf(R"({"Name":"up","TTL":"9999999999999h"})"));
 }
 
 TEST(ConsulDefinitions, ASessionsDelayBelowAThousandIsInSeconds) {
@@ -375,6 +378,17 @@ TEST(ConsulDefinitions, MaintenanceIsACheckWithAReason) {
   EXPECT_EQ(RecordOf(check).id, "_service_maintenance:a/b");
   EXPECT_EQ(RecordOf(check).notes, "why");
   EXPECT_TRUE(sync::ValidateEntry({.id = "w", .name = "w", .value = "", .checks = {check}}));
+}
+
+TEST(ConsulDefinitions, MaintenanceIsCarriedOver) {
+  sync::Entry old{.id = "w", .name = "w", .value = ""};
+  old.checks = {{.definition = {.id = "up"}}, MaintenanceCheck("w", "why")};
+  sync::Entry entry{.id = "w", .name = "w", .value = "new"};
+  KeepMaintenance(old, entry);
+  ASSERT_THAT(entry.checks, SizeIs(1));
+  EXPECT_EQ(entry.checks[0], old.checks[1]);
+  KeepMaintenance(old, entry);
+  EXPECT_THAT(entry.checks, SizeIs(1));
 }
 
 TEST(ConsulDefinitions, AServicesPlaceIsItsOwnAddressOrTheNodes) {
@@ -469,7 +483,7 @@ TEST(ConsulBodies, EveryFieldSurvivesEveryType) {
     for (const char* field : kCheckFields) {
       const std::string member = std::string("\"") + field + "\":" + value;
       refused += WhyNoCheck("{\"TTL\":\"1s\"," + member + "}").empty() ? 0 : 1;
-      refused += Check("{\"Name\":\"x\",\"TTL\":\"1s\"," + member + "}") ? 0 : 1;
+      refused += CheckOf("{\"Name\":\"x\",\"TTL\":\"1s\"," + member + "}") ? 0 : 1;
     }
   }
   EXPECT_GT(refused, 300);
@@ -483,13 +497,13 @@ TEST(ConsulBodies, RandomBytesAreRefused) {
     std::string text = good;
     for (std::uint64_t n = 1 + rng() % 4; n > 0; --n)
       text[rng() % text.size()] = static_cast<char>(rng() % 256);
-    const auto form = Service(text);
+    const auto form = ServiceOf(text);
     if (form) {
       EXPECT_TRUE(sync::ValidateEntry(form->entry)) << text;
     }
     std::string noise(rng() % 40, '\0');
     for (char& c : noise) c = static_cast<char>(rng() % 256);
-    EXPECT_FALSE(Service(noise)) << noise;
+    EXPECT_FALSE(ServiceOf(noise)) << noise;
   }
 }
 

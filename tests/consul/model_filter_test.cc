@@ -10,7 +10,7 @@
 namespace kvorum::consul {
 namespace {
 
-const Json& Instance() {
+const Json& InstanceRow() {
   static const Json kInstance = Json::parse(R"({
     "Node": {"ID": "id", "Node": "n1", "Address": "10.0.0.1", "Datacenter": "dc1",
              "TaggedAddresses": {"lan": "10.0.0.1"}, "Meta": {"rack": "r1", "empty": ""}},
@@ -27,7 +27,7 @@ const Json& Instance() {
 std::optional<bool> Takes(const std::string& text) {
   const auto filter = Filter::Parse(text, FilterRows::kInstances);
   if (!filter) return std::nullopt;
-  return filter->Takes(Instance());
+  return filter->Takes(InstanceRow());
 }
 
 TEST(ConsulFilter, TakesWhatItDescribes) {

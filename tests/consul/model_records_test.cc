@@ -1,4 +1,4 @@
-// What stands in the registry's keys.
+// The values and names of the registry's keys.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -11,29 +11,29 @@
 namespace kvorum::consul {
 namespace {
 
-std::string Word(Rng& rng) {
+std::string RandomWord(Rng& rng) {
   static constexpr std::array<std::string_view, 8> kWords = {"",      "web", "a/b", "\"quoted\"",
                                                              "größe", "%2F", "..",  "a\nb"};
   return std::string(kWords[rng() % kWords.size()]);
 }
 
-std::string Id(Rng& rng) { return "i" + Word(rng) + std::to_string(rng() % 10); }
+std::string RandomId(Rng& rng) { return "i" + RandomWord(rng) + std::to_string(rng() % 10); }
 
-std::map<std::string, std::string> Pairs(Rng& rng) {
+std::map<std::string, std::string> RandomPairs(Rng& rng) {
   std::map<std::string, std::string> pairs;
-  for (std::uint64_t i = rng() % 3; i > 0; --i) pairs[Id(rng)] = Word(rng);
+  for (std::uint64_t i = rng() % 3; i > 0; --i) pairs[RandomId(rng)] = RandomWord(rng);
   return pairs;
 }
 
-std::vector<CheckRecord> Checks(Rng& rng) {
+std::vector<CheckRecord> RandomChecks(Rng& rng) {
   std::vector<CheckRecord> checks;
   for (std::uint64_t i = rng() % 3; i > 0; --i) {
-    checks.push_back({.id = Id(rng),
+    checks.push_back({.id = RandomId(rng),
                       .health = static_cast<Health>(rng() % 3),
-                      .output = Word(rng),
-                      .name = Id(rng),
-                      .notes = Word(rng),
-                      .type = Word(rng),
+                      .output = RandomWord(rng),
+                      .name = RandomId(rng),
+                      .notes = RandomWord(rng),
+                      .type = RandomWord(rng),
                       .interval = rng() % 2 == 0 ? "10s" : "",
                       .timeout = rng() % 2 == 0 ? "1m0s" : "",
                       .definition = rng() % 2 == 0 ? R"({"HTTP":"http://x"})" : "",
@@ -42,27 +42,27 @@ std::vector<CheckRecord> Checks(Rng& rng) {
   return checks;
 }
 
-ServiceRecord Service(Rng& rng) {
-  ServiceRecord record{.node = Id(rng), .id = Id(rng), .name = Id(rng)};
+ServiceRecord RandomService(Rng& rng) {
+  ServiceRecord record{.node = RandomId(rng), .id = RandomId(rng), .name = RandomId(rng)};
   ServiceDetails& details = record.details;
-  details.kind = Word(rng);
-  for (std::uint64_t i = rng() % 3; i > 0; --i) details.tags.push_back(Word(rng));
-  details.address = Word(rng);
-  if (rng() % 2 == 0) details.tagged_addresses["lan"] = {.address = Word(rng), .port = 80};
-  details.meta = Pairs(rng);
+  details.kind = RandomWord(rng);
+  for (std::uint64_t i = rng() % 3; i > 0; --i) details.tags.push_back(RandomWord(rng));
+  details.address = RandomWord(rng);
+  if (rng() % 2 == 0) details.tagged_addresses["lan"] = {.address = RandomWord(rng), .port = 80};
+  details.meta = RandomPairs(rng);
   details.port = static_cast<int>(rng() % 3) * 8080;
-  details.socket_path = Word(rng);
+  details.socket_path = RandomWord(rng);
   details.weight_passing = static_cast<int>(rng() % 3);
   details.weight_warning = static_cast<int>(rng() % 3);
   details.enable_tag_override = rng() % 2 == 0;
-  record.checks = Checks(rng);
+  record.checks = RandomChecks(rng);
   return record;
 }
 
 TEST(ConsulRecords, ComeBackAsTheyWere) {
   Rng rng(3);
   for (int i = 0; i < 500; ++i) {
-    const ServiceRecord service = Service(rng);
+    const ServiceRecord service = RandomService(rng);
     const auto read = DecodeService(service.node, service.id, EncodeService(service));
     ASSERT_TRUE(read.has_value()) << EncodeService(service);
     EXPECT_EQ(read->name, service.name);
@@ -70,13 +70,13 @@ TEST(ConsulRecords, ComeBackAsTheyWere) {
     EXPECT_EQ(read->checks, service.checks);
     EXPECT_EQ(DecodeServiceDetails(EncodeServiceDetails(service.details)), service.details);
 
-    const NodeRecord node{.node = Id(rng),
+    const NodeRecord node{.node = RandomId(rng),
                           .is_external = rng() % 2 == 0,
-                          .details = {.id = Word(rng),
-                                      .address = Word(rng),
-                                      .tagged_addresses = Pairs(rng),
-                                      .meta = Pairs(rng)},
-                          .checks = Checks(rng)};
+                          .details = {.id = RandomWord(rng),
+                                      .address = RandomWord(rng),
+                                      .tagged_addresses = RandomPairs(rng),
+                                      .meta = RandomPairs(rng)},
+                          .checks = RandomChecks(rng)};
     const auto node_read = DecodeNode(node.node, EncodeNode(node));
     ASSERT_TRUE(node_read.has_value());
     EXPECT_EQ(node_read->is_external, node.is_external);
@@ -84,14 +84,14 @@ TEST(ConsulRecords, ComeBackAsTheyWere) {
     EXPECT_EQ(node_read->checks, node.checks);
     EXPECT_EQ(DecodeNodeDetails(EncodeNodeDetails(node.details)), node.details);
 
-    const SessionRecord session{.id = Id(rng),
-                                .name = Word(rng),
-                                .node = Id(rng),
+    const SessionRecord session{.id = RandomId(rng),
+                                .name = RandomWord(rng),
+                                .node = RandomId(rng),
                                 .lock_delay_ns = static_cast<std::int64_t>(rng() % 1000),
                                 .behavior = rng() % 2 == 0 ? "release" : "delete",
-                                .ttl = Word(rng),
-                                .node_checks = {Word(rng)},
-                                .service_checks = {Word(rng), Word(rng)}};
+                                .ttl = RandomWord(rng),
+                                .node_checks = {RandomWord(rng)},
+                                .service_checks = {RandomWord(rng), RandomWord(rng)}};
     const auto session_read = DecodeSession(session.id, EncodeSession(session));
     ASSERT_TRUE(session_read.has_value());
     EXPECT_EQ(session_read->name, session.name);
