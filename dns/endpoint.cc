@@ -54,6 +54,12 @@ bool IsHostLabel(std::string_view label) {
   });
 }
 
+std::optional<Host> ParseHost(std::string_view text) {
+  std::optional<Endpoint> endpoint = ParseEndpoint(text);
+  if (!endpoint || endpoint->port != 0) return std::nullopt;
+  return std::move(endpoint->host);
+}
+
 std::optional<Endpoint> ParseEndpoint(std::string_view value) {
   // inet_pton stops at a zero byte.
   if (value.size() > kMaxValueBytes || value.contains('\0')) return std::nullopt;

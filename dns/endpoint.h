@@ -5,19 +5,21 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <variant>
 
 #include "dns/message.h"
 
 namespace kvorum::dns {
 
 struct Endpoint {
-  std::variant<Ipv4, Ipv6, Name> host;
+  Host host;
   std::uint16_t port = 0;  // 0: none is named
 };
 
 // Nothing if the value has another form; it has no answers then.
 std::optional<Endpoint> ParseEndpoint(std::string_view value);
+
+// HOST alone.
+std::optional<Host> ParseHost(std::string_view text);
 
 // A label of letters, digits, hyphens and underscores.
 bool IsHostLabel(std::string_view label);

@@ -14,6 +14,7 @@ namespace kvorum::dns {
 
 using Name = std::vector<std::string>;
 inline constexpr std::size_t kMaxLabelBytes = 63;
+inline constexpr std::size_t kMaxNameBytes = 255;  // with the lengths of its labels and the root's
 
 // Numbers of the wire. kBadVersion needs EDNS.
 enum class Rcode : std::uint8_t {
@@ -27,7 +28,10 @@ enum class Rcode : std::uint8_t {
 };
 
 inline constexpr std::uint16_t kTypeA = 1;
+inline constexpr std::uint16_t kTypeNs = 2;
+inline constexpr std::uint16_t kTypeCname = 5;
 inline constexpr std::uint16_t kTypeSoa = 6;
+inline constexpr std::uint16_t kTypeTxt = 16;
 inline constexpr std::uint16_t kTypeAaaa = 28;
 inline constexpr std::uint16_t kTypeSrv = 33;
 inline constexpr std::uint16_t kTypeOpt = 41;
@@ -54,7 +58,10 @@ struct Query {
 
 using Ipv4 = std::array<std::uint8_t, 4>;
 using Ipv6 = std::array<std::uint8_t, 16>;
+using Host = std::variant<Ipv4, Ipv6, Name>;
 struct Srv {
+  std::uint16_t priority = 0;
+  std::uint16_t weight = 1;
   std::uint16_t port = 0;
   Name target;
   friend auto operator<=>(const Srv&, const Srv&) = default;
@@ -63,7 +70,20 @@ struct Soa {
   std::uint32_t serial = 0;
   friend auto operator<=>(const Soa&, const Soa&) = default;
 };
-using Data = std::variant<Ipv4, Ipv6, Srv, Soa>;
+struct Ns {
+  Name host;
+  friend auto operator<=>(const Ns&, const Ns&) = default;
+};
+struct Cname {
+  Name target;
+  friend auto operator<=>(const Cname&, const Cname&) = default;
+};
+struct Txt {
+  std::string text;  // any bytes, of any length up to kMaxTextBytes
+  friend auto operator<=>(const Txt&, const Txt&) = default;
+};
+inline constexpr std::size_t kMaxTextBytes = 4096;
+using Data = std::variant<Ipv4, Ipv6, Srv, Soa, Ns, Cname, Txt>;
 std::uint16_t TypeOf(const Data& data);
 
 struct Record {

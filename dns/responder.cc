@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/letter_case.h"
+#include "dns/address_name.h"
 #include "dns/wire.h"
 
 namespace kvorum::dns {
@@ -16,40 +16,21 @@ namespace {
 
 constexpr std::size_t kLeastUdpBytes = 512;    // that every resolver takes
 constexpr std::size_t kLeastRecordBytes = 16;  // an A record whose name is compressed
-constexpr std::string_view kHexDigits = "0123456789abcdef";
 
 Name Apex() { return {"kvorum"}; }
 
-// HEX.addr.kvorum
-template <std::size_t kBytes>
-Name AddressName(const std::array<std::uint8_t, kBytes>& address) {
-  std::string hex;
-  for (const std::uint8_t byte : address) {
-    hex += kHexDigits[byte >> 4U];
-    hex += kHexDigits[byte & 0xfU];
-  }
-  return {std::move(hex), "addr", "kvorum"};
-}
-
-template <class Address>
-std::optional<Address> AddressOf(std::string_view hex) {
-  Address address{};
-  if (hex.size() != address.size() * 2) return std::nullopt;
-  for (std::size_t at = 0; at < hex.size(); ++at) {
-    const std::size_t digit = kHexDigits.find(hex[at]);
-    if (digit == std::string_view::npos) return std::nullopt;
-    address[at / 2] = static_cast<std::uint8_t>(std::size_t{address[at / 2]} << 4U | digit);
-  }
-  return address;
+// HEX.addr.kvorum; a host name is itself.
+Name TargetOf(const Host& host) {
+  auto hex = HexOf(host);
+  return hex ? Name{*std::move(hex), "addr", "kvorum"} : std::get<Name>(host);
 }
 
 // The data at a name of the zone; nothing: there is no such name.
 using Found = std::optional<std::vector<Data>>;
 
 Found FindAddress(std::string_view hex) {
-  if (const auto address = AddressOf<Ipv4>(hex)) return {{*address}};
-  if (const auto address = AddressOf<Ipv6>(hex)) return {{*address}};
-  return std::nullopt;
+  const auto address = AddressOf(hex);
+  return address ? Found({*address}) : std::nullopt;
 }
 
 void AddAddress(const Instance& instance, std::vector<Data>& data) {
@@ -59,15 +40,8 @@ void AddAddress(const Instance& instance, std::vector<Data>& data) {
 
 void AddSrv(const Instance& instance, std::vector<Data>& data) {
   if (instance.endpoint->port == 0) return;
-  data.emplace_back(Srv{.port = instance.endpoint->port,
-                        .target = std::visit(
-                            []<class T>(const T& host) -> Name {
-                              if constexpr (std::is_same_v<T, Name>)
-                                return host;
-                              else
-                                return AddressName(host);
-                            },
-                            instance.endpoint->host)});
+  data.emplace_back(
+      Srv{.port = instance.endpoint->port, .target = TargetOf(instance.endpoint->host)});
 }
 
 Found FindService(const Directory& directory, const std::string& name, bool srv_alone) {
@@ -106,6 +80,25 @@ Found Find(const Directory& directory, const Name& name) {
 
 bool IsBelow(const Name& name, const Name& apex) {
   return name.size() >= apex.size() && std::equal(apex.rbegin(), apex.rend(), name.rbegin());
+}
+
+// The hosts that the answers name, each once.
+std::vector<Name> TargetsOf(const Reply& reply) {
+  std::vector<Name> targets;
+  for (const Record& record : reply.answers) {
+    if (const auto* srv = std::get_if<Srv>(&record.data)) targets.push_back(srv->target);
+    if (const auto* ns = std::get_if<Ns>(&record.data)) targets.push_back(ns->host);
+  }
+  std::ranges::sort(targets);
+  targets.erase(std::ranges::unique(targets).begin(), targets.end());
+  return targets;
+}
+
+// A reply without answers says of which state of the zone that is true.
+void AddAbsence(const Name& apex, std::int64_t revision, Reply& reply) {
+  if (reply.answers.empty())
+    reply.authority.push_back(
+        {.owner = apex, .data = Soa{.serial = static_cast<std::uint32_t>(revision)}});
 }
 
 // ANY is answered with one of the types there are (RFC 8482).
@@ -161,9 +154,7 @@ std::string Responder::Answer(std::string_view packet, Transport transport, cons
                          cookies_.Accepts(cookie, asker.address, asker.unix_s);
   std::size_t most_bytes = MostBytes(*query, transport);
   if (!is_proven) most_bytes = std::min(most_bytes, kMostTimesTheQuestion * packet.size());
-  // One more than can fit, so that what is cut is seen to be.
-  const std::size_t most_answers = std::min(kMaxAnswers, most_bytes / kLeastRecordBytes + 1);
-  Reply reply = ReplyTo(*query, most_answers);
+  Reply reply = ReplyTo(*query, MostAnswers(*query, transport, most_bytes));
   if (!cookie.empty())
     reply.cookie = cookies_.Make(cookie.substr(0, kClientCookieBytes), asker.address, asker.unix_s);
   const Rcode rcode = reply.rcode;
@@ -179,45 +170,69 @@ void Responder::Count(std::optional<std::uint16_t> type, Rcode rcode,
   if (counts_ != nullptr) counts_->Answered(type, rcode, is_truncated);
 }
 
-Reply Responder::ReplyTo(const Query& query, std::size_t most_answers) {
+Responder::Most Responder::MostAnswers(const Query& query, Transport transport,
+                                       std::size_t most_bytes) {
+  // One more than can fit, so that what is cut is seen to be.
+  const std::size_t fitting = std::min(kMaxAnswers, most_bytes / kLeastRecordBytes + 1);
+  const bool is_small = MostBytes(query, transport) == kLeastUdpBytes;
+  return {.own = fitting, .consul = is_small ? std::min(fitting, kMostSmallAnswers) : fitting};
+}
+
+Reply Responder::ReplyTo(const Query& query, const Most& most) {
   if (query.edns && query.edns->version > 0) return {.rcode = Rcode::kBadVersion};
   if (query.type == kTypeOpt) return {.rcode = Rcode::kFormatError};
   Name name;
   for (const std::string& label : query.name) name.push_back(LowerCase(label));
   const bool has_no_records = query.type >= kTypeTkey && query.type < kTypeAny;
-  if (query.klass != kClassIn || has_no_records || !IsBelow(name, Apex()))
-    return {.rcode = Rcode::kRefused};
-  if (directory_.revision() == 0) return {.rcode = Rcode::kServerFailure};
+  if (query.klass != kClassIn || has_no_records) return {.rcode = Rcode::kRefused};
+  if (IsBelow(name, Apex())) return OfOwnZone(query, name, most.own);
+  if (consul_ && IsBelow(name, consul_->apex())) return OfConsulZone(query, name, most.consul);
+  return {.rcode = Rcode::kRefused};
+}
+
+Reply Responder::OfOwnZone(const Query& query, const Name& name, std::size_t most_answers) {
+  const std::int64_t revision = directory_.revision();
+  if (revision == 0) return {.rcode = Rcode::kServerFailure};
   Found found = Find(directory_, name);
   Reply reply{.rcode = found ? Rcode::kNoError : Rcode::kNameError, .is_authoritative = true};
   if (found) AddAnswers(query, *std::move(found), most_answers, reply);
-  if (reply.answers.empty())
-    reply.authority.push_back(
-        {.owner = Apex(),
-         .data = Soa{.serial = static_cast<std::uint32_t>(directory_.revision())}});
+  for (const Name& target : TargetsOf(reply)) {
+    if (!IsBelow(target, {"addr", "kvorum"}) || target.size() != 3) continue;
+    for (Data& address : FindAddress(target.front()).value_or(std::vector<Data>()))
+      reply.additional.push_back({.owner = target, .data = std::move(address)});
+  }
+  AddAbsence(Apex(), revision, reply);
+  return reply;
+}
+
+Reply Responder::OfConsulZone(const Query& query, const Name& name, std::size_t most_answers) {
+  const std::int64_t revision = consul_->revision();
+  if (revision == 0) return {.rcode = Rcode::kServerFailure};
+  std::optional<ZoneData> found = consul_->Find(name, query.type);
+  Reply reply{.rcode = found ? Rcode::kNoError : Rcode::kNameError, .is_authoritative = true};
+  if (found) {
+    AddAnswers(query, std::move(found->data), most_answers, reply);
+    for (const Name& target : TargetsOf(reply)) {
+      const auto address = std::ranges::find(found->addresses, target, &Record::owner);
+      if (address != found->addresses.end()) reply.additional.push_back(*address);
+    }
+  }
+  AddAbsence(consul_->apex(), revision, reply);
   return reply;
 }
 
 void Responder::AddAnswers(const Query& query, std::vector<Data> data, std::size_t most_answers,
                            Reply& reply) {
-  const std::uint16_t type = TypeToAnswer(query.type, data);
+  std::uint16_t type = TypeToAnswer(query.type, data);
+  const bool is_there = std::ranges::find(data, type, TypeOf) != data.end();
+  if (!is_there && (type == kTypeA || type == kTypeAaaa)) type = kTypeCname;
+  if (type == kTypeCname) most_answers = std::min<std::size_t>(most_answers, 1);
   std::erase_if(data, [type](const Data& each) { return TypeOf(each) != type; });
   std::ranges::sort(data);  // a set has each record once
   data.erase(std::ranges::unique(data).begin(), data.end());
   std::ranges::shuffle(data, rng_);
   if (data.size() > most_answers) data.resize(most_answers);
-  std::vector<Name> targets;
-  for (Data& each : data) {
-    if (const auto* srv = std::get_if<Srv>(&each)) targets.push_back(srv->target);
-    reply.answers.push_back({.owner = query.name, .data = std::move(each)});
-  }
-  std::ranges::sort(targets);
-  targets.erase(std::ranges::unique(targets).begin(), targets.end());
-  for (const Name& target : targets) {
-    if (!IsBelow(target, {"addr", "kvorum"}) || target.size() != 3) continue;
-    for (Data& address : FindAddress(target.front()).value_or(std::vector<Data>()))
-      reply.additional.push_back({.owner = target, .data = std::move(address)});
-  }
+  for (Data& each : data) reply.answers.push_back({.owner = query.name, .data = std::move(each)});
 }
 
 }  // namespace kvorum::dns

@@ -4,9 +4,11 @@
 //   _NAME._tcp.service.kvorum      SRV of the same
 //   HEX.addr.kvorum                the address of 4 or 16 bytes that is spelled: the targets of SRV
 //
+// and, with a ConsulZone, the names below its domain (consul_zone.h).
+//
 // An instance whose value names a host is in SRV answers alone, without its address; one without a
 // port is in A and AAAA alone. A service without a healthy instance exists, and has no data. Names
-// outside of kvorum are refused. Services whose names are not a single label have no name here.
+// outside of the zones are refused. Services whose names are not a single label have no name here.
 //
 // Pure but for the randomness that is passed in, and the counts; for one thread at a time. The
 // directory and the counts outlive it. Cost: O(instances of the service), at most ten encodings of
@@ -18,8 +20,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/rng.h"
+#include "dns/consul_zone.h"
 #include "dns/cookie.h"
 #include "dns/counts.h"
 #include "dns/directory.h"
@@ -48,8 +52,12 @@ class Responder {
  public:
   // Null: nothing is counted. The secret is the cookies'.
   Responder(const Directory& directory, std::uint64_t seed, Counts* counts = nullptr,
-            const Cookies::Secret& secret = {})
-      : directory_(directory), cookies_(secret), counts_(counts), rng_(seed) {}
+            const Cookies::Secret& secret = {}, std::optional<ConsulZone> consul = std::nullopt)
+      : directory_(directory),
+        cookies_(secret),
+        counts_(counts),
+        consul_(std::move(consul)),
+        rng_(seed) {}
 
   // Empty: the packet gets no answer. Over UDP it has 512 bytes at most, or as many as the query
   // takes up to kEdnsBytes (wire.h), or less (kMostTimesTheQuestion), over TCP 65,535. A query with
@@ -57,7 +65,14 @@ class Responder {
   std::string Answer(std::string_view packet, Transport transport, const Asker& asker = {});
 
  private:
-  Reply ReplyTo(const Query& query, std::size_t most_answers);
+  struct Most {
+    std::size_t own = 0;
+    std::size_t consul = 0;
+  };
+  static Most MostAnswers(const Query& query, Transport transport, std::size_t most_bytes);
+  Reply ReplyTo(const Query& query, const Most& most);
+  Reply OfOwnZone(const Query& query, const Name& name, std::size_t most_answers);
+  Reply OfConsulZone(const Query& query, const Name& name, std::size_t most_answers);
   void AddAnswers(const Query& query, std::vector<Data> data, std::size_t most_answers,
                   Reply& reply);
 
@@ -66,6 +81,7 @@ class Responder {
   const Directory& directory_;
   const Cookies cookies_;
   Counts* const counts_;
+  const std::optional<ConsulZone> consul_;
   Rng rng_;
 };
 

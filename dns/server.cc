@@ -164,10 +164,11 @@ Result<tcp::endpoint> ParseAddress(const std::string& text) {
 
 class Server::Sockets {
  public:
-  Sockets(const Directory& directory, const ServerLimits& limits, sync::Metrics* metrics)
+  Sockets(const Directory& directory, const ServerLimits& limits, sync::Metrics* metrics,
+          std::optional<ConsulZone> consul)
       : limits_(limits),
         counts_(metrics),
-        responder_(directory, EntropySeed(), &counts_, NewSecret()),
+        responder_(directory, EntropySeed(), &counts_, NewSecret(), std::move(consul)),
         rate_(limits.questions_per_second, EntropySeed()),
         places_(limits_),
         tcp_(io_),
@@ -277,9 +278,10 @@ Server::Server(std::unique_ptr<Sockets> sockets) : sockets_(std::move(sockets)) 
 Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::Open(const std::string& address, const Directory& directory,
-                                             const ServerLimits& limits, sync::Metrics* metrics) {
+                                             const ServerLimits& limits, sync::Metrics* metrics,
+                                             std::optional<ConsulZone> consul) {
   KV_TRY(const tcp::endpoint wanted, ParseAddress(address));
-  auto sockets = std::make_unique<Sockets>(directory, limits, metrics);
+  auto sockets = std::make_unique<Sockets>(directory, limits, metrics, std::move(consul));
   if (const error_code error = sockets->Bind(wanted))
     return Fail(Code::kUnavailable, "DNS cannot listen on " + address + ": " + error.message());
   sockets->Start();

@@ -8,10 +8,12 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "dns/consul_zone.h"
 #include "dns/directory.h"
 #include "sync/kernel/metrics.h"
 
@@ -35,7 +37,8 @@ class Server {
   static Result<std::unique_ptr<Server>> Open(const std::string& address,
                                               const Directory& directory,
                                               const ServerLimits& limits = {},
-                                              sync::Metrics* metrics = nullptr);
+                                              sync::Metrics* metrics = nullptr,
+                                              std::optional<ConsulZone> consul = std::nullopt);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

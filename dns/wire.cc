@@ -16,13 +16,13 @@ namespace kvorum::dns {
 namespace {
 
 constexpr std::size_t kHeaderBytes = 12;
-constexpr std::size_t kMaxNameBytes = 255;
 constexpr std::size_t kOptBytes = 11;  // a root's name, type, class, TTL, the data's length
 constexpr std::uint16_t kCookieOption = 10;
 constexpr std::uint8_t kResponseBit = 0x80;
 constexpr std::uint8_t kRecursionBit = 0x01;
 constexpr std::uint8_t kOpcodeMask = 0x78;
 constexpr std::uint32_t kTtl_s = 0;
+constexpr std::size_t kMaxStringBytes = 255;
 
 using Packet = std::unique_ptr<ldns_pkt, decltype([](ldns_pkt* packet) { ldns_pkt_free(packet); })>;
 
@@ -137,12 +137,26 @@ void PushData(ldns_rr* rr, const Record&, const Ipv4& address) {
 void PushData(ldns_rr* rr, const Record&, const Ipv6& address) {
   ldns_rr_push_rdf(rr, ldns_rdf_new_frm_data(LDNS_RDF_TYPE_AAAA, address.size(), address.data()));
 }
-// All instances are alike: one priority, one weight.
 void PushData(ldns_rr* rr, const Record&, const Srv& srv) {
-  Push16(rr, 0);
-  Push16(rr, 1);
+  Push16(rr, srv.priority);
+  Push16(rr, srv.weight);
   Push16(rr, srv.port);
   ldns_rr_push_rdf(rr, Dname(srv.target));
+}
+void PushData(ldns_rr* rr, const Record&, const Ns& ns) { ldns_rr_push_rdf(rr, Dname(ns.host)); }
+void PushData(ldns_rr* rr, const Record&, const Cname& cname) {
+  ldns_rr_push_rdf(rr, Dname(cname.target));
+}
+// A text longer than one string holds is several, which readers join.
+void PushData(ldns_rr* rr, const Record&, const Txt& txt) {
+  std::string_view rest = std::string_view(txt.text).substr(0, kMaxTextBytes);
+  do {
+    const std::string_view part = rest.substr(0, kMaxStringBytes);
+    std::string bytes(1, static_cast<char>(part.size()));
+    bytes += part;
+    ldns_rr_push_rdf(rr, ldns_rdf_new_frm_data(LDNS_RDF_TYPE_STR, bytes.size(), bytes.data()));
+    rest.remove_prefix(part.size());
+  } while (!rest.empty());
 }
 // This zone is not transferred: only the last of the times, that of a negative answer, has a
 // meaning.
@@ -208,6 +222,9 @@ std::uint16_t TypeOf(const Data& data) {
         if constexpr (std::is_same_v<T, Ipv6>) return kTypeAaaa;
         if constexpr (std::is_same_v<T, Srv>) return kTypeSrv;
         if constexpr (std::is_same_v<T, Soa>) return kTypeSoa;
+        if constexpr (std::is_same_v<T, Ns>) return kTypeNs;
+        if constexpr (std::is_same_v<T, Cname>) return kTypeCname;
+        if constexpr (std::is_same_v<T, Txt>) return kTypeTxt;
       },
       data);
 }

@@ -33,22 +33,43 @@ void AgentSession::Ensure(OnDone on_done) {
 }
 
 void AgentSession::LookAtKey() {
+  if (!options_.life_key.empty()) return LookAtBoth();
   store_.Range({.key = options_.key},
                OnLoop<RangeAnswer>(loop_, [this](Result<RangeAnswer> answer) {
                  if (!answer) return Finish(Fail(answer.error()));
-                 if (!answer->kvs.empty()) return Found(answer->kvs.front());
-                 revision_ = 0;
-                 seen_revision_ = 0;
-                 PutKey();
+                 Looked(answer->kvs.empty() ? nullptr : &answer->kvs.front(), true);
                }));
+}
+
+void AgentSession::LookAtBoth() {
+  TxnRequest request;
+  for (const std::string& key : {options_.key, options_.life_key})
+    request.then.push_back({.kind = Operation::Kind::kRange, .key = key});
+  store_.Txn(std::move(request), OnLoop<TxnAnswer>(loop_, [this](Result<TxnAnswer> answer) {
+               if (!answer) return Finish(Fail(answer.error()));
+               if (answer->ranges.size() != 2)
+                 return Finish(Fail(Code::kInternal, "the store left out an answer"));
+               const auto& holders = answer->ranges[0].kvs;
+               const auto& lives = answer->ranges[1].kvs;
+               const bool has_life = lease_ != 0 && !lives.empty() && lives.front().lease == lease_;
+               Looked(holders.empty() ? nullptr : &holders.front(), has_life);
+             }));
+}
+
+void AgentSession::Looked(const KeyValue* holder, bool has_life) {
+  if (holder != nullptr) return Found(*holder, has_life);
+  revision_ = 0;
+  seen_revision_ = 0;
+  PutKey();
 }
 
 // Another agent never writes over a key: one that was created by us is ours, even if others wrote
 // to it since or put it on another lease.
-void AgentSession::Found(const KeyValue& holder) {
+void AgentSession::Found(const KeyValue& holder, bool has_life) {
   const bool is_on_our_lease = lease_ != 0 && holder.lease == lease_;
   if (!is_on_our_lease && holder.create_revision != last_revision_) return Refuse();
-  if (is_on_our_lease && holder.value == options_.value) return Hold(holder.create_revision);
+  if (is_on_our_lease && holder.value == options_.value && has_life)
+    return Hold(holder.create_revision);
   seen_revision_ = holder.create_revision;
   PutKey();
 }
@@ -74,6 +95,10 @@ void AgentSession::PutKey() {
                           .key = options_.key,
                           .value = options_.value,
                           .lease = lease_});
+  if (!options_.life_key.empty()) {
+    request.then.push_back(
+        {.kind = Operation::Kind::kPut, .key = options_.life_key, .value = {}, .lease = lease_});
+  }
   store_.Txn(std::move(request),
              OnLoop<TxnAnswer>(loop_, [this](Result<TxnAnswer> answer) { KeyWritten(answer); }));
 }

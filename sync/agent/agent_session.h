@@ -27,6 +27,8 @@ struct AgentSessionOptions {
   std::string key;    // the node's
   std::string node;   // its name, for texts
   std::string value;  // of the key
+  // Written and restored together with the key, on the same lease; empty: there is none.
+  std::string life_key = {};
   std::int64_t ttl_s = 30;
   BackoffOptions backoff = {};
 };
@@ -65,7 +67,9 @@ class AgentSession {
 
  private:
   void LookAtKey();
-  void Found(const KeyValue& holder);
+  void LookAtBoth();
+  void Looked(const KeyValue* holder, bool has_life);
+  void Found(const KeyValue& holder, bool has_life);
   void Grant();
   void PutKey();
   void KeyWritten(const Result<TxnAnswer>& answer);

@@ -4,12 +4,30 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/text/duration_text.h"
 #include "sync/kernel/json_bytes.h"
 
 namespace kvorum::sync {
 namespace {
 
 constexpr std::int64_t kFormat = 1;
+
+constexpr std::string_view kNodeKind = "node";
+
+Json WordsToJson(const std::vector<std::string>& words) {
+  Json json = Json::array();
+  for (const std::string& word : words) {
+    Json part = Json::object();
+    SetBytes(part, "word", word);
+    json.push_back(part.contains("word") ? part["word"] : std::move(part));
+  }
+  return json;
+}
+
+void SetDetails(Json& json, const std::string& details) {
+  if (details.empty()) return;
+  if (auto object = ParseObject("the details", details)) json["details"] = *std::move(object);
+}
 
 Json CheckToJson(const Check& check) {
   const CheckDefinition& definition = check.definition;
@@ -19,18 +37,17 @@ Json CheckToJson(const Check& check) {
   if (!tls.ca_file.empty()) SetBytes(json, "tls_ca_file", tls.ca_file);
   if (!tls.server_name.empty()) SetBytes(json, "tls_server_name", tls.server_name);
   if (tls.skip_verify) json["tls_skip_verify"] = true;
-  if (!definition.command.empty()) {
-    json["command"] = Json::array();
-    for (const std::string& word : definition.command) {
-      Json part = Json::object();
-      SetBytes(part, "word", word);
-      json["command"].push_back(part.contains("word") ? part["word"] : std::move(part));
-    }
-  }
+  if (!definition.method.empty()) json["method"] = definition.method;
+  for (const auto& [name, values] : definition.headers) json["headers"][name] = WordsToJson(values);
+  if (!definition.body.empty()) SetBytes(json, "body", definition.body);
+  if (!definition.command.empty()) json["command"] = WordsToJson(definition.command);
   json["interval_ns"] = definition.interval.count();
   json["timeout_ns"] = definition.timeout.count();
   json["successes_before_passing"] = definition.successes_before_passing;
   json["failures_before_critical"] = definition.failures_before_critical;
+  if (definition.failures_before_warning != 0)
+    json["failures_before_warning"] = definition.failures_before_warning;
+  SetDetails(json, definition.details);
   json["status"] = HealthName(check.health);
   json["output"] = check.output;
   if (check.reported_unix_ns != 0) json["reported_unix_ns"] = check.reported_unix_ns;
@@ -41,6 +58,9 @@ Json EntryToJson(const Entry& entry) {
   Json json = {{"id", entry.id}, {"name", entry.name}};
   SetBytes(json, "value", entry.value);
   if (!entry.source.empty()) SetBytes(json, "source", entry.source);
+  if (entry.kind == EntryKind::kNode) json["kind"] = kNodeKind;
+  SetDetails(json, entry.details);
+  if (!entry.token.empty()) SetBytes(json, "token", entry.token);
   json["checks"] = Json::array();
   for (const Check& check : entry.checks) json["checks"].push_back(CheckToJson(check));
   return json;
@@ -62,9 +82,21 @@ Result<void> ReadThreshold(const Json& json, const std::string& name, int& value
   return {};
 }
 
+// "interval":"5s", or "interval_ns".
 Result<void> ReadDuration(const Json& json, const std::string& name, Duration& value) {
+  const std::string in_ns = name + "_ns";
+  if (json.contains(name)) {
+    if (json.contains(in_ns))
+      return Fail(Code::kInvalidArgument, "\"" + name + "\" and \"" + in_ns + "\" are both given");
+    KV_TRY(const std::string text, StringOf(json, name));
+    const auto duration = ParseDuration(text);
+    if (!duration)
+      return Fail(Code::kInvalidArgument, "\"" + name + "\" is not a duration such as \"5s\"");
+    value = *duration;
+    return {};
+  }
   std::int64_t count = value.count();
-  KV_RETURN_IF_ERROR(ReadInteger(json, name, count));
+  KV_RETURN_IF_ERROR(ReadInteger(json, in_ns, count));
   value = Duration(count);
   return {};
 }
@@ -92,6 +124,38 @@ Result<void> ReadTls(const Json& json, CheckTls& tls) {
   return {};
 }
 
+Result<std::vector<std::string>> WordsFromJson(const Json& json) {
+  std::vector<std::string> words;
+  for (const Json& word : json) {
+    KV_TRY(std::string text, WordFromJson(word));
+    words.push_back(std::move(text));
+  }
+  return words;
+}
+
+Result<void> ReadDetails(const Json& json, std::string& details) {
+  const auto found = json.find("details");
+  if (found == json.end()) return {};
+  if (!found->is_object()) return Fail(Code::kInvalidArgument, "\"details\" is not an object");
+  details = found->dump();
+  return {};
+}
+
+// The parts of a kHttp check alone.
+Result<void> ReadRequest(const Json& json, CheckDefinition& definition) {
+  if (json.contains("method")) {
+    KV_TRY(definition.method, StringOf(json, "method"));
+  }
+  if (const auto headers = json.find("headers"); headers != json.end()) {
+    if (!headers->is_object()) return Fail(Code::kInvalidArgument, "\"headers\" is not an object");
+    for (const auto& [name, values] : headers->items()) {
+      KV_TRY(const Json list, ArrayOf(*headers, name));
+      KV_TRY(definition.headers[name], WordsFromJson(list));
+    }
+  }
+  return ReadBytes(json, "body", definition.body);
+}
+
 Result<Check> CheckFromJson(const Json& json) {
   Check check;
   CheckDefinition& definition = check.definition;
@@ -101,16 +165,19 @@ Result<Check> CheckFromJson(const Json& json) {
   KV_RETURN_IF_ERROR(ReadBytes(json, "target", definition.target));
   KV_RETURN_IF_ERROR(ReadTls(json, definition.tls));
   KV_TRY(const Json command, ArrayOf(json, "command"));
-  for (const Json& word : command) {
-    KV_TRY(std::string text, WordFromJson(word));
-    definition.command.push_back(std::move(text));
-  }
-  KV_RETURN_IF_ERROR(ReadDuration(json, "interval_ns", definition.interval));
-  KV_RETURN_IF_ERROR(ReadDuration(json, "timeout_ns", definition.timeout));
+  KV_TRY(definition.command, WordsFromJson(command));
+  KV_RETURN_IF_ERROR(ReadRequest(json, definition));
+  KV_RETURN_IF_ERROR(ReadDuration(json, "interval", definition.interval));
+  KV_RETURN_IF_ERROR(ReadDuration(json, "timeout", definition.timeout));
   KV_RETURN_IF_ERROR(
       ReadThreshold(json, "successes_before_passing", definition.successes_before_passing));
   KV_RETURN_IF_ERROR(
       ReadThreshold(json, "failures_before_critical", definition.failures_before_critical));
+  if (json.contains("failures_before_warning")) {
+    KV_RETURN_IF_ERROR(
+        ReadThreshold(json, "failures_before_warning", definition.failures_before_warning));
+  }
+  KV_RETURN_IF_ERROR(ReadDetails(json, definition.details));
   if (json.contains("status")) {
     KV_TRY(const std::string health, StringOf(json, "status"));
     KV_TRY(check.health, HealthOf(health));
@@ -130,6 +197,14 @@ Result<Entry> EntryFromJson(const Json& json) {
   KV_TRY(entry.name, StringOf(json, "name"));
   KV_RETURN_IF_ERROR(ReadBytes(json, "value", entry.value));
   KV_RETURN_IF_ERROR(ReadBytes(json, "source", entry.source));
+  KV_RETURN_IF_ERROR(ReadBytes(json, "token", entry.token));
+  KV_RETURN_IF_ERROR(ReadDetails(json, entry.details));
+  if (json.contains("kind")) {
+    KV_TRY(const std::string kind, StringOf(json, "kind"));
+    if (kind != kNodeKind)
+      return Fail(Code::kInvalidArgument, "\"kind\" of an entry is \"node\" or left out");
+    entry.kind = EntryKind::kNode;
+  }
   KV_TRY(const Json checks, ArrayOf(json, "checks"));
   for (const Json& check : checks) {
     KV_TRY(Check read, CheckFromJson(check));

@@ -7,6 +7,17 @@
 // All three hang on the agent's lease. A record is JSON:
 //   {"id":"web1","name":"web","value":"10.0.0.1:80","checks":[{"id":"up","status":"passing","output":""}]}
 // A value that is not UTF-8 stands as "value_base64" instead. Unknown members are ignored.
+//
+// An agent that keeps records writes these too. The first two are on no lease, so that what was
+// registered outlives its agent; the third is on the agent's lease and tells that it lives:
+//
+//   ROOT/registry/node/NODE         {"is_external":false,"details":{},"checks":[CHECK,...]}
+//   ROOT/registry/service/NODE/ID   {"id":"web1","name":"web","value":"10.0.0.1:80","details":{},
+//                                    "checks":[CHECK,...]}
+//   ROOT/registry/life/NODE         empty
+//
+// where CHECK is {"id":"up","status":"passing","output":"","details":{}}. Details are objects that
+// this library carries and does not read (entry.h).
 #pragma once
 
 #include <string>
@@ -42,6 +53,31 @@ std::string EncodeRecord(const CatalogRecord& record);
 // kInvalidArgument if the bytes are not a record.
 Result<CatalogRecord> DecodeRecord(std::string_view bytes);
 
+struct KeptCheck {
+  CheckStatus status;
+  std::string details = {};
+};
+
+struct KeptService {
+  std::string id;
+  std::string name;
+  std::string value;
+  std::string details = {};
+  std::vector<KeptCheck> checks = {};
+};
+
+struct KeptNode {
+  bool is_external = false;
+  std::string details = {};
+  std::vector<KeptCheck> checks = {};
+};
+
+// Details must be valid (ValidateDetails).
+std::string EncodeKeptService(const KeptService& record);
+std::string EncodeKeptNode(const KeptNode& record);
+// The record of the same service on the lease.
+CatalogRecord LeasedOf(const KeptService& record);
+
 // Node, id and name are valid names (entry.h). Immutable.
 class CatalogKeys {
  public:
@@ -62,6 +98,17 @@ class CatalogKeys {
                            std::string_view id) const {
     return Service(name).append(node) + "." + std::string(id);
   }
+
+  std::string KeptNode(std::string_view node) const {
+    return (root_ + "/registry/node/").append(node);
+  }
+  std::string KeptServicesOf(std::string_view node) const {
+    return (root_ + "/registry/service/").append(node) + "/";
+  }
+  std::string KeptService(std::string_view node, std::string_view id) const {
+    return KeptServicesOf(node).append(id);
+  }
+  std::string Life(std::string_view node) const { return (root_ + "/registry/life/").append(node); }
 
  private:
   std::string root_;

@@ -42,9 +42,13 @@ void CatalogPass::BeginRemoval(Session session, OnEnd on_end) {
       writes_.push_back(std::move(write));
     }
   }
-  const std::string entries = options_.keys.EntriesOf(options_.node);
-  Write rest{.id = options_.node, .operations = {Delete(entries)}};
-  rest.operations.front().end = PrefixEnd(entries);
+  Write rest{.id = options_.node,
+             .operations = {DeleteAll(options_.keys.EntriesOf(options_.node))}};
+  if (options_.keeps_records) {
+    rest.operations.push_back(DeleteAll(options_.keys.KeptServicesOf(options_.node)));
+    rest.operations.push_back(Delete(options_.keys.KeptNode(options_.node)));
+    rest.operations.push_back(Delete(options_.keys.Life(options_.node)));
+  }
   rest.operations.push_back(Delete(options_.keys.Node(options_.node)));
   writes_.push_back(std::move(rest));
   Push();
@@ -57,9 +61,7 @@ bool CatalogPass::Prepare(Pass kind, Session session, OnEnd on_end) {
   on_end_ = std::move(on_end);
   errors_.clear();
   error_code_ = Code::kOk;
-  entries_.clear();
-  strays_.clear();
-  service_entries_.clear();
+  found_ = {};
   writes_.clear();
   writes_done_ = 0;
   one_by_one_until_ = 0;
@@ -74,45 +76,72 @@ void CatalogPass::CountNodes() {
                OnLoop<RangeAnswer>(loop_, [this](Result<RangeAnswer> answer) {
                  if (!answer) return End(Outcome::End::kFailed, answer.error());
                  nodes_ = static_cast<std::uint64_t>(answer->count);
-                 ListPage(options_.keys.EntriesOf(options_.node), 0);
+                 ListPage(Listing::kLeased, PrefixOf(Listing::kLeased), 0);
                }));
 }
 
-void CatalogPass::ListPage(std::string from, std::int64_t revision) {
+std::string CatalogPass::PrefixOf(Listing listing) const {
+  return listing == Listing::kKept ? options_.keys.KeptServicesOf(options_.node)
+                                   : options_.keys.EntriesOf(options_.node);
+}
+
+void CatalogPass::ListPage(Listing listing, std::string from, std::int64_t revision) {
   store_.Range({.key = std::move(from),
-                .end = PrefixEnd(options_.keys.EntriesOf(options_.node)),
+                .end = PrefixEnd(PrefixOf(listing)),
                 .revision = revision,
                 .limit = options_.page_keys},
-               OnLoop<RangeAnswer>(loop_, [this, revision](Result<RangeAnswer> answer) {
+               OnLoop<RangeAnswer>(loop_, [this, listing, revision](Result<RangeAnswer> answer) {
                  if (!answer) return End(Outcome::End::kFailed, answer.error());
-                 TakePage(answer->kvs);
+                 TakePage(listing, answer->kvs);
                  if (answer->has_more && !answer->kvs.empty()) {
-                   return ListPage(answer->kvs.back().key + '\0',
+                   return ListPage(listing, answer->kvs.back().key + '\0',
                                    revision == 0 ? answer->revision : revision);
                  }
-                 {
-                   const std::lock_guard lock(shared_.mutex);
-                   services_ = shared_.registry.IdsAndNames();
-                 }
-                 services_read_ = 0;
-                 services_one_by_one_until_ = 0;
-                 ReadServices();
+                 Listed(listing);
                }));
 }
 
-void CatalogPass::TakePage(const std::vector<KeyValue>& kvs) {
-  const std::size_t prefix_bytes = options_.keys.EntriesOf(options_.node).size();
+void CatalogPass::TakePage(Listing listing, const std::vector<KeyValue>& kvs) {
+  const std::size_t prefix_bytes = PrefixOf(listing).size();
   const std::lock_guard lock(shared_.mutex);
   for (const KeyValue& kv : kvs) {
     const std::string id = kv.key.substr(prefix_bytes);
     if (shared_.registry.Has(id)) {
-      entries_[id] = kv;
+      (listing == Listing::kKept ? found_.kept : found_.entries)[id] = kv;
       continue;
     }
+    Stray& stray = found_.strays[id];
+    if (listing == Listing::kKept) {
+      stray.is_kept = true;
+      continue;
+    }
+    stray.is_leased = true;
     // A key that we would not have written names no service entry of this node.
     const auto record = DecodeRecord(kv.value);
-    strays_[id] = record && ValidateId(id) ? record->name : "";
+    if (record && ValidateId(id)) stray.name = record->name;
   }
+}
+
+void CatalogPass::Listed(Listing listing) {
+  if (listing == Listing::kLeased && options_.keeps_records)
+    return ListPage(Listing::kKept, PrefixOf(Listing::kKept), 0);
+  {
+    const std::lock_guard lock(shared_.mutex);
+    services_ = shared_.registry.IdsAndNames();
+  }
+  services_read_ = 0;
+  services_one_by_one_until_ = 0;
+  if (options_.keeps_records) return ReadNode();
+  ReadServices();
+}
+
+void CatalogPass::ReadNode() {
+  store_.Range({.key = options_.keys.KeptNode(options_.node)},
+               OnLoop<RangeAnswer>(loop_, [this](Result<RangeAnswer> answer) {
+                 if (!answer) return End(Outcome::End::kFailed, answer.error());
+                 if (!answer->kvs.empty()) found_.kept_node = std::move(answer->kvs.front());
+                 ReadServices();
+               }));
 }
 
 void CatalogPass::ReadServices() {
@@ -144,7 +173,7 @@ void CatalogPass::ReadServices() {
 void CatalogPass::TakeServices(std::size_t count, const std::vector<RangeAnswer>& ranges) {
   for (std::size_t i = 0; i < std::min(count, ranges.size()); ++i) {
     if (!ranges[i].kvs.empty())
-      service_entries_[services_[services_read_ + i].first] = ranges[i].kvs.front();
+      found_.services[services_[services_read_ + i].first] = ranges[i].kvs.front();
   }
 }
 
@@ -153,15 +182,22 @@ void CatalogPass::CompareAll() {
     const std::lock_guard lock(shared_.mutex);
     shared_.registry.Unblock();
     for (const auto& [id, name] : services_) {
-      const auto entry = entries_.find(id);
-      const auto service = service_entries_.find(id);
+      const auto entry = found_.entries.find(id);
+      const auto service = found_.services.find(id);
       Registry::Remote remote;
-      if (entry != entries_.end()) remote.record = entry->second.value;
-      if (service != service_entries_.end()) remote.service_record = service->second.value;
-      remote.is_ours = entry != entries_.end() && service != service_entries_.end() &&
+      if (entry != found_.entries.end()) remote.record = entry->second.value;
+      if (service != found_.services.end()) remote.service_record = service->second.value;
+      remote.is_ours = entry != found_.entries.end() && service != found_.services.end() &&
                        entry->second.lease == session_.lease &&
                        service->second.lease == session_.lease;
+      if (const auto kept = found_.kept.find(id);
+          kept != found_.kept.end() && kept->second.lease == 0)
+        remote.kept = kept->second.value;
       shared_.registry.Compare(id, name, remote);
+    }
+    if (options_.keeps_records) {
+      const bool is_kept = found_.kept_node && found_.kept_node->lease == 0;
+      shared_.registry.CompareNode(is_kept ? std::optional(found_.kept_node->value) : std::nullopt);
     }
   }
   CollectWrites();
@@ -185,32 +221,42 @@ void CatalogPass::CollectWrites() {
 
 void CatalogPass::AddChange(Registry::Change change) {
   Write write{.id = change.id, .version = change.version, .operations = {}};
-  const auto key = [&](const std::string& name) {
+  if (options_.store_of) write.token = std::move(change.token);
+  const auto put = [&](std::string key, const std::string& value, std::int64_t lease) {
+    write.size_bytes += value.size();
+    write.operations.push_back(
+        {.kind = Operation::Kind::kPut, .key = std::move(key), .value = value, .lease = lease});
+  };
+  const auto service = [&](const std::string& name) {
     return options_.keys.ServiceEntry(name, options_.node, change.id);
   };
-  for (const std::string& name : change.stale_names) write.operations.push_back(Delete(key(name)));
+  for (const std::string& name : change.stale_names)
+    write.operations.push_back(Delete(service(name)));
   const std::string entry = options_.keys.EntryOf(options_.node, change.id);
-  if (change.record) {
-    write.size_bytes = 2 * change.record->size();
-    for (const std::string& written : {entry, key(change.name)}) {
-      write.operations.push_back({.kind = Operation::Kind::kPut,
-                                  .key = written,
-                                  .value = *change.record,
-                                  .lease = session_.lease});
-    }
+  const std::string kept = options_.keys.KeptService(options_.node, change.id);
+  if (change.id == Registry::kNodeRecord) {
+    put(options_.keys.KeptNode(options_.node), *change.kept, 0);
+  } else if (change.record) {
+    put(entry, *change.record, session_.lease);
+    put(service(change.name), *change.record, session_.lease);
+    if (change.kept) put(kept, *change.kept, 0);
   } else {
     write.operations.push_back(Delete(entry));
+    if (options_.keeps_records) write.operations.push_back(Delete(kept));
   }
   writes_.push_back(std::move(write));
 }
 
 void CatalogPass::AddStrays() {
-  for (const auto& [id, name] : strays_) {
+  for (const auto& [id, stray] : found_.strays) {
     if (shared_.registry.Has(id)) continue;  // registered meanwhile
     Write write{.id = id, .operations = {}};
-    write.operations.push_back(Delete(options_.keys.EntryOf(options_.node, id)));
-    if (!name.empty())
-      write.operations.push_back(Delete(options_.keys.ServiceEntry(name, options_.node, id)));
+    if (stray.is_leased)
+      write.operations.push_back(Delete(options_.keys.EntryOf(options_.node, id)));
+    if (!stray.name.empty())
+      write.operations.push_back(Delete(options_.keys.ServiceEntry(stray.name, options_.node, id)));
+    if (stray.is_kept)
+      write.operations.push_back(Delete(options_.keys.KeptService(options_.node, id)));
     writes_.push_back(std::move(write));
   }
 }
@@ -221,6 +267,7 @@ void CatalogPass::Push() {
     return End(Outcome::End::kFailed, Error{error_code_, errors_});
   }
   TxnRequest request{.compares = SessionCompare(), .then = {}};
+  const std::string& token = writes_[writes_done_].token;
   std::size_t count = 0;
   std::size_t size_bytes = 0;
   while (writes_done_ + count < writes_.size()) {
@@ -228,14 +275,33 @@ void CatalogPass::Push() {
     size_bytes += write.size_bytes;
     const bool fits =
         request.then.size() + write.operations.size() <= options_.max_txn_operations &&
-        size_bytes <= options_.max_txn_bytes && writes_done_ + count >= one_by_one_until_;
+        size_bytes <= options_.max_txn_bytes && writes_done_ + count >= one_by_one_until_ &&
+        write.token == token;
     if (count > 0 && !fits) break;
     request.then.insert(request.then.end(), write.operations.begin(), write.operations.end());
     ++count;
   }
+  if (!token.empty()) return PushAs(token, std::move(request), count);
   store_.Txn(std::move(request), OnLoop<TxnAnswer>(loop_, [this, count](Result<TxnAnswer> answer) {
                Pushed(count, std::move(answer));
              }));
+}
+
+// A token that the store does not know is one without permission, not a store that fails.
+void CatalogPass::PushAs(const std::string& token, TxnRequest request, std::size_t count) {
+  const auto pushed = [this, count](Result<TxnAnswer> answer) {
+    if (!answer && answer.error().code == Code::kUnauthenticated)
+      answer = Fail(Code::kPermissionDenied, answer.error().message);
+    Pushed(count, std::move(answer));
+  };
+  options_.store_of(
+      token,
+      OnLoop<std::shared_ptr<Store>>(loop_, [this, pushed, request = std::move(request)](
+                                                Result<std::shared_ptr<Store>> store) mutable {
+        if (!store) return pushed(Fail(store.error()));
+        store_of_token_ = *std::move(store);
+        store_of_token_->Txn(std::move(request), OnLoop<TxnAnswer>(loop_, pushed));
+      }));
 }
 
 void CatalogPass::Pushed(std::size_t count, Result<TxnAnswer> answer) {
@@ -271,6 +337,7 @@ void CatalogPass::Refused(const Write& write, const Error& error) {
 }
 
 void CatalogPass::End(Outcome::End end, const Error& error) {
+  store_of_token_ = nullptr;
   OnEnd on_end = std::exchange(on_end_, nullptr);
   on_end({.end = end, .error = error, .nodes = nodes_});
 }
@@ -283,6 +350,12 @@ std::vector<Compare> CatalogPass::SessionCompare() const {
 
 Operation CatalogPass::Delete(std::string key) {
   return {.kind = Operation::Kind::kDelete, .key = std::move(key)};
+}
+
+Operation CatalogPass::DeleteAll(std::string prefix) {
+  Operation operation = Delete(std::move(prefix));
+  operation.end = PrefixEnd(operation.key);
+  return operation;
 }
 
 }  // namespace kvorum::sync

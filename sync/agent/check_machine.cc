@@ -12,7 +12,12 @@ namespace {
 
 // The prober's own answer at the time-out says more.
 constexpr Duration kGrace = std::chrono::seconds(1);
-constexpr const char* kNobodyReported = "no report within the time to live";
+
+std::string NobodyReported(const CheckDefinition& check, std::string_view last_output) {
+  if (check.details.empty()) return "no report within the time to live";
+  if (last_output.empty()) return "TTL expired";
+  return std::string("TTL expired (last output before timeout follows): ").append(last_output);
+}
 
 }  // namespace
 
@@ -26,7 +31,7 @@ void ExpireTtl(Check& check, std::int64_t unix_ns) {
   if (check.definition.kind != CheckKind::kTtl || check.health == Health::kCritical) return;
   if (TtlLeft(check, unix_ns) > Duration::zero()) return;
   check.health = Health::kCritical;
-  check.output = kNobodyReported;
+  check.output = CleanOutput(NobodyReported(check.definition, check.output));
 }
 
 CheckMachine::CheckMachine(const Check& check, const Clock& clock, Rng& rng)
@@ -37,6 +42,7 @@ CheckMachine::CheckMachine(const Check& check, const Clock& clock, Rng& rng)
     timer_.Set(now + Stagger(rng, definition_.interval));
   } else if (health_ != Health::kCritical) {
     timer_.Set(now + TtlLeft(check, clock.WallNanos()));
+    if (!definition_.details.empty()) last_output_ = check.output;
   }
 }
 
@@ -58,7 +64,13 @@ ProbeResult CheckMachine::ProbeEnded(ProbeResult result, TimePoint now) {
 ProbeResult CheckMachine::Count(ProbeResult result) {
   if (result.health == Health::kCritical) {
     successes_ = 0;
-    if (++failures_ >= definition_.failures_before_critical) health_ = result.health;
+    ++failures_;
+    const int before_warning = definition_.failures_before_warning;
+    if (failures_ >= definition_.failures_before_critical) {
+      health_ = Health::kCritical;
+    } else if (before_warning > 0 && failures_ >= before_warning) {
+      health_ = Health::kWarning;
+    }
     failures_ = std::min(failures_, definition_.failures_before_critical);
   } else {
     failures_ = 0;
@@ -68,8 +80,9 @@ ProbeResult CheckMachine::Count(ProbeResult result) {
   return {.health = health_, .output = std::move(result.output)};
 }
 
-void CheckMachine::Reported(Health health, TimePoint now) {
+void CheckMachine::Reported(Health health, TimePoint now, std::string_view output) {
   health_ = health;
+  if (!definition_.details.empty()) last_output_ = CleanOutput(output);
   timer_.Set(now + definition_.interval);
 }
 
@@ -82,7 +95,7 @@ std::optional<ProbeResult> CheckMachine::TakeExpired(TimePoint now) {
     return Count({.output = "no answer within " + std::to_string(ms.count()) + " ms"});
   }
   health_ = Health::kCritical;
-  return ProbeResult{.health = health_, .output = kNobodyReported};
+  return ProbeResult{.health = health_, .output = NobodyReported(definition_, last_output_)};
 }
 
 }  // namespace kvorum::sync

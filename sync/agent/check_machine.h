@@ -10,6 +10,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/rng.h"
@@ -41,7 +42,7 @@ class CheckMachine {
   // Returns what the check says now.
   ProbeResult ProbeEnded(ProbeResult result, TimePoint now);
   // Somebody reported about a ttl check.
-  void Reported(Health health, TimePoint now);
+  void Reported(Health health, TimePoint now, std::string_view output = {});
   // Returns what the check says if its time to live has passed, or the time of the probe under way.
   std::optional<ProbeResult> TakeExpired(TimePoint now);
   TimePoint due() const { return timer_.due(); }
@@ -51,7 +52,8 @@ class CheckMachine {
 
   CheckDefinition definition_;
   Health health_;
-  int successes_ = 0;  // in a row
+  std::string last_output_;  // reported, if the check has details
+  int successes_ = 0;        // in a row
   int failures_ = 0;
   bool is_probing_ = false;
   bool is_overdue_ = false;  // the probe under way, which has been counted

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,7 @@ Result<Health> HealthOf(std::string_view name);
 
 enum class CheckKind : std::uint8_t {
   kTtl,   // is critical after an interval without a report
-  kHttp,  // GET of an http:// or https:// URL: 2xx passing, 429 warning, anything else critical
+  kHttp,  // an http:// or https:// URL answers: 2xx passing, 429 warning, anything else critical
   kTcp,   // HOST:PORT accepts a connection
   kExec,  // exit code 0 passing, 1 warning, anything else critical
 };
@@ -35,17 +36,28 @@ struct CheckTls {
   friend bool operator==(const CheckTls&, const CheckTls&) = default;
 };
 
+// Names of headers and their values, as a check sends them.
+using CheckHeaders = std::map<std::string, std::vector<std::string>>;
+
 struct CheckDefinition {
   std::string id;
   CheckKind kind = CheckKind::kTtl;
   std::string target = {};                // kHttp: the URL; kTcp: HOST:PORT
   CheckTls tls = {};                      // kHttp with an https:// URL
+  std::string method = {};                // kHttp; empty: GET
+  CheckHeaders headers = {};              // kHttp; they take the place of our own of the same name
+  std::string body = {};                  // kHttp; any bytes
   std::vector<std::string> command = {};  // kExec: the program and its arguments
   Duration interval = std::chrono::seconds(10);
   Duration timeout = std::chrono::seconds(5);
   // So many results in a row change the status; a warning counts as a success.
   int successes_before_passing = 1;
   int failures_before_critical = 1;
+  // So many failures in a row make it a warning, until they make it critical; 0: none do.
+  int failures_before_warning = 0;
+  // A JSON object as text, for those who read kept records (catalog.h); empty: none. With it the
+  // check speaks as Consul's do: its request, its outputs.
+  std::string details = {};
 
   friend bool operator==(const CheckDefinition&, const CheckDefinition&) = default;
 };
@@ -61,31 +73,57 @@ struct Check {
   friend bool operator==(const Check&, const Check&) = default;
 };
 
+enum class EntryKind : std::uint8_t {
+  kService,
+  // A check of the node itself: one check, an id that is a dot and the check's id (so that it
+  // differs from services' ids), and no name, value or details. It is registered, reported about
+  // and deregistered like a service. Its result stands in the node's kept record alone.
+  kNode,
+};
+
 struct Entry {
   std::string id;     // on its node
   std::string name;   // of the service, which other nodes may have too
   std::string value;  // any bytes
   std::vector<Check> checks = {};
   std::string source = {};  // the file that registered it; not sent to the store
+  EntryKind kind = EntryKind::kService;
+  std::string details = {};  // a JSON object as text, for readers of kept records; empty: none
+  // With which a service is written (SyncerOptions::store_of); empty: as the agent itself. Not sent
+  // to the store.
+  std::string token = {};
 
   friend bool operator==(const Entry&, const Entry&) = default;
 };
 
+// The id of the entry of a check of the node.
+std::string NodeCheckId(std::string_view check);
+Entry NodeCheck(Check check);
+
 inline constexpr std::size_t kMaxNameBytes = 255;
-inline constexpr std::size_t kMaxChecks = 16;
+inline constexpr std::size_t kMaxChecks = 64;  // of a service, and of a node
 inline constexpr std::size_t kMaxOutputBytes = 4096;
-inline constexpr std::size_t kMaxRecordBytes = std::size_t{256} << 10U;  // without the outputs
+// An entry's outputs together: those of more checks are cut to equal parts of it.
+inline constexpr std::size_t kMaxOutputsBytes = std::size_t{64} << 10U;
+// Without the outputs; a kept record may have twice as many.
+inline constexpr std::size_t kMaxRecordBytes = std::size_t{256} << 10U;
+inline constexpr std::size_t kMaxDetailsDepth = 100;
+inline constexpr std::size_t kMaxTokenBytes = std::size_t{8} << 10U;
 
 // Names stand in keys: not empty, at most kMaxNameBytes bytes of UTF-8, no slash, no control
 // character. The error begins with `what`.
 Result<void> ValidateName(std::string_view what, std::string_view name);
-// An id has no dot either, so that NODE.ID means one thing.
+// A service's id has no dot either, so that NODE.ID means one thing.
 Result<void> ValidateId(std::string_view id);
 // kInvalidArgument, with the part that is wrong.
 Result<void> ValidateEntry(const Entry& entry);
+// Details: empty or a JSON object. The error begins with `what`.
+Result<void> ValidateDetails(std::string_view what, std::string_view details);
 
 // The output as an entry has it: valid UTF-8 without control characters but line ends and tabs, cut
-// to kMaxOutputBytes.
-std::string CleanOutput(std::string_view output);
+// to so many bytes.
+std::string CleanOutput(std::string_view output, std::size_t max_bytes = kMaxOutputBytes);
+// The bytes that each output of an entry with so many checks may have.
+std::size_t OutputRoom(std::size_t checks);
 
 }  // namespace kvorum::sync

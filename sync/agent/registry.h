@@ -3,8 +3,11 @@
 //
 // An entry is dirty until a write of its newest version has been confirmed. A deregistered entry is
 // hidden and stays until its removal has been confirmed; registering the id again cancels that. An
-// entry whose write was refused for want of permission is blocked until Unblock. For one thread at
-// a time.
+// entry whose write was refused for want of permission is blocked until Unblock.
+//
+// With kept records (catalog.h) the checks of the node are written together, in the node's record,
+// which is there without any too; without them nothing of these checks is written. For one thread
+// at a time.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +16,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/rng.h"
+#include "sync/agent/catalog.h"
 #include "sync/agent/entry.h"
 #include "sync/kernel/loop.h"
 
@@ -27,14 +33,16 @@ struct RegistryOptions {
   // A check's new output is written after half of this and up to this much more, its new status at
   // once.
   Duration output_interval = std::chrono::minutes(5);
+  bool keeps_records = false;
+  std::string node_details = {};  // of the node's kept record; empty or a JSON object
 };
 
 class Registry {
  public:
-  explicit Registry(RegistryOptions options = {}) : options_(options) {}
+  explicit Registry(RegistryOptions options = {}) : options_(std::move(options)) {}
 
   // Adds the entry or replaces that of its id. A check that was there with an equal definition
-  // keeps its result. kInvalidArgument: entry.h.
+  // keeps its result. kInvalidArgument: entry.h, or there are too many checks of the node.
   Result<void> Register(Entry entry);
   // kNotFound if there is no such entry, or it is already deregistered.
   Result<void> Deregister(const std::string& id);
@@ -66,12 +74,16 @@ class Registry {
 
   // An entry to be written to the store or, if it has no record, to be deleted there.
   struct Change {
-    std::string id;
+    std::string id;  // kNodeRecord: the node's kept record alone
     std::uint64_t version = 0;
     std::string name;
     std::optional<std::string> record;
     std::set<std::string> stale_names;  // services under which the store may have it
+    std::optional<std::string> kept;    // nothing: the store has it so, or has none
+    std::string token;
   };
+  // No id of an entry.
+  static constexpr std::string_view kNodeRecord = ".";
   // Returns what is dirty and not blocked. The names of these changes are remembered as written.
   std::vector<Change> TakeChanges();
   // The store has this version; a newer one stays dirty.
@@ -87,15 +99,19 @@ class Registry {
     std::optional<std::string> record;          // in the catalog
     std::optional<std::string> service_record;  // under the name that the entry has here
     bool is_ours = false;                       // both hang on our lease
+    std::optional<std::string> kept;            // on no lease
   };
-  // Lists the places where copies of the entries are to be looked for, in the order of List.
+  // Lists the places where copies of the services are to be looked for, in the order of List.
   std::vector<std::pair<std::string, std::string>> IdsAndNames() const;
   // All services under which the store may have an id.
   std::vector<std::pair<std::string, std::set<std::string>>> Places() const;
   // Compares the entry with what was read under this name. An entry that changed meanwhile is dirty
   // and stays so.
   void Compare(const std::string& id, const std::string& name, const Remote& remote);
-  bool Has(const std::string& id) const { return items_.contains(id); }
+  // The same of the node's kept record.
+  void CompareNode(const std::optional<std::string>& kept);
+  // True for services, the deregistered ones too.
+  bool Has(const std::string& id) const;
 
   // Marks the entries whose outputs are due to be written; true if there are any.
   bool TakeDueOutputs(TimePoint now);
@@ -107,17 +123,32 @@ class Registry {
     std::vector<std::string> shown_outputs;  // of the checks, as the store is to have them
     TimePoint output_due = kNever;
     std::set<std::string> names;  // services under which the store may have it
+    // The kept record as the store is known to have it.
+    std::optional<std::string> kept = {};
     bool in_sync = false;
     bool deleted = false;
     bool blocked = false;
     std::uint64_t version = 0;
   };
+  // The node's kept record, with which the entries of its checks are in sync, or blocked.
+  struct NodeItem {
+    std::optional<std::string> kept = {};  // as of an item
+    bool in_sync = false;
+    bool blocked = false;
+    std::uint64_t version = 0;
+  };
+  static bool IsOfNode(const Item& item) { return item.entry.kind == EntryKind::kNode; }
+  Result<void> CheckNodeRoom(const Entry& entry) const;
   void MarkDirty(Item& item);
-  std::string RecordOf(const Item& item) const;
+  void ConfirmNode();
+  std::optional<Change> TakeNodeChange();
+  KeptService RecordOf(const Item& item) const;
+  std::string NodeRecord() const;
   Item* Visible(const std::string& id);
 
-  RegistryOptions options_;
+  const RegistryOptions options_;
   std::map<std::string, Item> items_;
+  NodeItem node_;
   std::uint64_t last_version_ = 0;
   std::uint64_t reports_ = 0;
 };

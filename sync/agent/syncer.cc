@@ -13,22 +13,34 @@ constexpr Duration kPatienceWithSave = std::chrono::seconds(1);
 // A state in which nothing but the times of reports is new is saved no more often.
 constexpr Duration kReportsPause = std::chrono::seconds(1);
 
+RegistryOptions RegistryOptionsOf(const SyncerOptions& options) {
+  RegistryOptions registry = options.registry;
+  registry.keeps_records = options.keeps_records;
+  registry.node_details = options.node_details;
+  return registry;
+}
+
 CatalogPassOptions PassOptions(const SyncerOptions& options) {
   return {.keys = CatalogKeys(options.root),
           .node = options.node,
-          .max_txn_operations = std::max<std::size_t>(options.max_txn_operations, 1)};
+          .keeps_records = options.keeps_records,
+          .max_txn_operations = std::max<std::size_t>(options.max_txn_operations, 1),
+          .store_of = options.store_of};
 }
 
 AgentSessionOptions SessionOptions(const SyncerOptions& options) {
   return {.key = CatalogKeys(options.root).Node(options.node),
           .node = options.node,
           .value = options.node_value,
+          .life_key =
+              options.keeps_records ? CatalogKeys(options.root).Life(options.node) : std::string(),
           .ttl_s = options.ttl_s,
           .backoff = options.schedule.backoff};
 }
 
 Result<void> Validate(const SyncerOptions& options) {
   KV_RETURN_IF_ERROR(ValidateName("the node's name", options.node));
+  KV_RETURN_IF_ERROR(ValidateDetails("the node", options.node_details));
   if (options.ttl_s < 1) return Fail(Code::kInvalidArgument, "the time to live is below a second");
   if (options.ttl_s > kMaxTtl_s)
     return Fail(Code::kInvalidArgument, "the time to live is above 9000000000 s");
@@ -42,7 +54,7 @@ Syncer::Syncer(Store& store, Executor& executor, SyncerOptions options, const Ag
       options_(std::move(options)),
       rng_(options_.seed == 0 ? EntropySeed() : options_.seed),
       output_rng_(rng_()),
-      shared_(options_.registry),
+      shared_(RegistryOptionsOf(options_)),
       loop_(executor, [this](TimePoint now) { return Step(now); }),
       full_now_([this] { loop_.Wake(); }),
       full_soon_([this] { loop_.Wake(); }),

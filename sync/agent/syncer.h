@@ -1,7 +1,8 @@
 // Anti-entropy: keeps the store's copy of what runs on a node equal to the agent's own list, which
 // wins every difference (catalog.h tells where the copy is). A full sync now and then compares
 // everything, a partial one after a change writes what changed. All keys hang on one lease, so that
-// a dead agent vanishes.
+// a dead agent vanishes; if it keeps records (catalog.h), these stay until somebody removes them,
+// and only its life key vanishes.
 //
 // Threading: thread-safe; the syncer's own work runs on the executor, as do its callbacks, which
 // must not block and, like all callbacks of the library, must not throw (docs/sync.md). Store and
@@ -41,7 +42,9 @@ struct SyncerOptions {
   std::string node_value = {};  // of the node's key, for readers of the catalog
   std::int64_t ttl_s = 30;
   SyncScheduleOptions schedule = {};
-  RegistryOptions registry = {};
+  RegistryOptions registry = {};  // what is the node's in it comes from here:
+  bool keeps_records = false;
+  std::string node_details = {};
   std::size_t max_txn_operations = 128;  // the server's --max-txn-ops, or less
   std::uint64_t seed = 0;                // of the jitter; 0: from the operating system
   Metrics* metrics = nullptr;            // outlives the syncer
@@ -51,6 +54,10 @@ struct SyncerOptions {
   // next.
   using OnSaved = std::move_only_function<void(Result<void>)>;
   std::function<void(std::string state, OnSaved on_saved)> save = {};
+  // The store as the owner of a token sees it, for the entries that have one. Answered on any
+  // thread, with an error if the token is refused or the store does not answer; the store lives as
+  // long as the reference. Null: such entries are written like all others.
+  std::function<void(const std::string& token, CatalogPassOptions::OnStore on_store)> store_of = {};
   // A full sync has succeeded: the store was as the list said.
   std::function<void()> on_full_sync = {};
   // Something failed; it is tried again.
@@ -80,13 +87,15 @@ class Syncer {
   Syncer(const Syncer&) = delete;
   Syncer& operator=(const Syncer&) = delete;
 
-  // Begins. kInvalidArgument: the node's name is invalid (ValidateName), or the time to live is
-  // below a second or above kMaxTtl_s; nothing ever runs then.
+  // Begins. kInvalidArgument: the node's name or details are invalid (ValidateName,
+  // ValidateDetails), or the time to live is below a second or above kMaxTtl_s; nothing ever runs
+  // then.
   Result<void> Start();
   // Nothing runs any more once this has returned; the keys stay until the lease expires.
   void Stop();
   // Removes the keys now, those too that somebody has written over without our lease, and does
-  // nothing afterwards. Strangers' keys in the node's folder go as well. The answer comes on the
+  // nothing afterwards. Kept records and strangers' keys in the node's folder go as well. The
+  // answer comes on the
   // executor, or as kCanceled from the Stop that overtakes it; an error leaves the keys to the
   // lease.
   using OnLeft = std::move_only_function<void(Result<void>)>;

@@ -21,9 +21,10 @@ Result<void> CheckRunner::Report(const std::string& id, const std::string& check
                 std::string("check ").append(check) + " of entry " + id + " is probed");
   }
   KV_RETURN_IF_ERROR(syncer_.ReportCheck(id, check, health, output));
-  loop_.Post([this, key = Key(id, check), health] {
+  loop_.Post([this, key = Key(id, check), health, output = CleanOutput(output)] {
     const auto found = checks_.find(key);
-    if (found != checks_.end()) found->second.machine.Reported(health, executor_.clock().Now());
+    if (found != checks_.end())
+      found->second.machine.Reported(health, executor_.clock().Now(), output);
   });
   return {};
 }

@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/secret_variable.h"
+#include "base/text/duration_text.h"
 
 extern char** environ;
 
@@ -101,12 +102,14 @@ Health HealthOfCode(int code) {
 
 class Run : public std::enable_shared_from_this<Run> {
  public:
-  Run(asio::io_context& io, pid_t pid, int output, Duration timeout, Prober::OnEnd on_end)
+  Run(asio::io_context& io, pid_t pid, int output, const CheckDefinition& check,
+      Prober::OnEnd on_end)
       : child_(pid),
         output_(io, output),
         pidfd_(io),
         timer_(io),
-        timeout_(timeout),
+        timeout_(check.timeout),
+        is_consuls_(!check.details.empty()),
         on_end_(std::move(on_end)) {}
 
   // Without a pidfd: the child is gone, and somebody else has taken its end.
@@ -149,6 +152,13 @@ class Run : public std::enable_shared_from_this<Run> {
     }
   }
 
+  // A check with details says it in Consul's words.
+  std::string WhyLate() const {
+    if (is_consuls_) return "Timed out (" + FormatDuration(timeout_) + ") running check";
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(timeout_);
+    return "killed after " + std::to_string(ms.count()) + " ms";
+  }
+
   void Ended() {
     timer_.cancel();
     const std::optional<int> status = child_.End();
@@ -156,8 +166,7 @@ class Run : public std::enable_shared_from_this<Run> {
     output_.close();
     ProbeResult result{.health = Health::kCritical, .output = CleanOutput(text_)};
     if (is_late_) {
-      const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(timeout_);
-      result.output = CleanOutput("killed after " + std::to_string(ms.count()) + " ms\n" + text_);
+      result.output = CleanOutput(WhyLate() + "\n" + text_);
     } else if (!status) {
       result.output = CleanOutput("its end was not seen\n" + text_);
     } else if (WIFEXITED(*status)) {
@@ -174,6 +183,7 @@ class Run : public std::enable_shared_from_this<Run> {
   asio::posix::stream_descriptor pidfd_;
   asio::steady_timer timer_;
   const Duration timeout_;
+  const bool is_consuls_;
   Prober::OnEnd on_end_;
   std::array<char, 4096> buffer_{};
   std::string text_;
@@ -225,7 +235,7 @@ void BeginExecProbe(asio::io_context& io, const CheckDefinition& check, Prober::
     Child(pid).End();
     return on_end({.output = WhyNotRun(check.command.front(), error)});
   }
-  std::make_shared<Run>(io, pid, pipe[0], check.timeout, std::move(on_end))
+  std::make_shared<Run>(io, pid, pipe[0], check, std::move(on_end))
       ->Begin(pidfd < 0 ? std::nullopt : std::optional(pidfd));
 }
 

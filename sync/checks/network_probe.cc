@@ -18,8 +18,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "base/text/parse_number.h"
 
 namespace kvorum::sync {
@@ -113,18 +115,73 @@ Health HealthOfStatus(unsigned status) {
   return status == kTooManyRequests ? Health::kWarning : Health::kCritical;
 }
 
-// One GET over the stream; of the body only as much is read as an output may have.
+struct HttpTarget {
+  bool is_https = false;
+  std::string authority;
+  std::string path;
+};
+
+HttpTarget ParseTarget(const std::string& url) {
+  HttpTarget target{.is_https = url.starts_with("https://"), .authority = {}, .path = {}};
+  const std::string rest = url.substr(url.find("://") + 3);
+  target.authority = rest.substr(0, rest.find_first_of("/?#"));
+  target.path = rest.substr(target.authority.size());
+  target.path = target.path.substr(0, target.path.find('#'));
+  if (!target.path.starts_with('/')) target.path.insert(0, 1, '/');
+  return target;
+}
+
+std::string MethodOf(const CheckDefinition& check) {
+  return check.method.empty() ? "GET" : check.method;
+}
+
+// Headers that frame the message are ours alone.
+bool IsFraming(std::string_view name) {
+  return EqualsInAnyCase(name, "connection") || EqualsInAnyCase(name, "content-length") ||
+         EqualsInAnyCase(name, "transfer-encoding");
+}
+
+// The check's headers take the place of ours. A check with details asks as Consul's do.
+std::string RequestOf(const CheckDefinition& check, const HttpTarget& target) {
+  const std::string method = MethodOf(check);
+  std::string request = method + " " + target.path + " HTTP/1.1\r\n";
+  const auto add = [&](std::string_view name, std::string_view value) {
+    request.append(name).append(": ").append(value).append("\r\n");
+  };
+  const auto add_ours = [&](std::string_view name, std::string_view value) {
+    const bool is_given = std::ranges::any_of(
+        check.headers, [&](const auto& header) { return EqualsInAnyCase(header.first, name); });
+    if (!is_given) add(name, value);
+  };
+  add_ours("Host", target.authority);
+  const bool is_consuls = !check.details.empty();
+  add_ours("User-Agent", is_consuls ? "Consul Health Check" : "kvorum-check");
+  if (is_consuls) add_ours("Accept", "text/plain, text/*, */*");
+  for (const auto& [name, values] : check.headers) {
+    if (IsFraming(name)) continue;
+    for (const std::string& value : values) add(name, value);
+  }
+  if (!check.body.empty() || method == "POST" || method == "PUT" || method == "PATCH")
+    add("Content-Length", std::to_string(check.body.size()));
+  add("Connection", "close");
+  return request + "\r\n" + check.body;
+}
+
+// One request over the stream; of the body only as much is read as an output may have.
 template <class Stream>
 class HttpExchange : public std::enable_shared_from_this<HttpExchange<Stream>> {
  public:
-  HttpExchange(std::shared_ptr<Connection> connection, std::shared_ptr<Stream> stream)
-      : connection_(std::move(connection)), stream_(std::move(stream)) {
+  HttpExchange(std::shared_ptr<Connection> connection, std::shared_ptr<Stream> stream,
+               const CheckDefinition& check, const HttpTarget& target)
+      : connection_(std::move(connection)),
+        stream_(std::move(stream)),
+        request_(RequestOf(check, target)),
+        has_body_(MethodOf(check) != "HEAD"),
+        what_(check.details.empty() ? std::string() : MethodOf(check) + " " + check.target) {
     BeginAnswer();
   }
 
-  void Begin(const std::string& host, const std::string& path) {
-    request_ = "GET " + path + " HTTP/1.1\r\nHost: " + host +
-               "\r\nUser-Agent: kvorum-check\r\nConnection: close\r\n\r\n";
+  void Begin() {
     asio::async_write(*stream_, asio::buffer(request_),
                       [self = this->shared_from_this()](const error_code& error, std::size_t) {
                         if (error) return self->Fail(error);
@@ -138,6 +195,7 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange<Stream>> {
     // Boost 1.74 takes no limit as one of zero.
     parser_->body_limit(std::numeric_limits<std::uint64_t>::max());
     parser_->header_limit(kMaxHeaderBytes);
+    parser_->skip(!has_body_);
   }
   void Read() {
     const std::size_t room = std::min(kReadBytes, buffer_.max_size() - buffer_.size());
@@ -187,35 +245,28 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange<Stream>> {
   void Fail(const error_code& error) { connection_->End({.output = error.message()}); }
   void Succeed() {
     const unsigned status = parser_->get().result_int();
-    connection_->End({.health = HealthOfStatus(status),
-                      .output = CleanOutput("HTTP " + std::to_string(status) + "\n" + text_)});
+    std::string output = "HTTP " + std::to_string(status) + "\n" + text_;
+    if (!what_.empty()) {
+      const auto given = parser_->get().reason();
+      const std::string_view reason(given.data(), given.size());
+      output = "HTTP " + what_ + ": " + std::to_string(status);
+      if (!reason.empty()) output.append(" ").append(reason);
+      output += " Output: " + text_;
+    }
+    connection_->End({.health = HealthOfStatus(status), .output = CleanOutput(output)});
   }
 
   const std::shared_ptr<Connection> connection_;
   const std::shared_ptr<Stream> stream_;
-  std::string request_;
+  const std::string request_;
+  const bool has_body_;     // of the answer
+  const std::string what_;  // for the output of a check with details
   boost::beast::flat_buffer buffer_{kMaxHeaderBytes};
   std::optional<http::response_parser<http::buffer_body>> parser_;  // of the answer that comes
   int interim_answers_ = 0;
   std::array<char, kMaxOutputBytes> chunk_{};
   std::string text_;
 };
-
-struct HttpTarget {
-  bool is_https = false;
-  std::string authority;
-  std::string path;
-};
-
-HttpTarget ParseTarget(const std::string& url) {
-  HttpTarget target{.is_https = url.starts_with("https://"), .authority = {}, .path = {}};
-  const std::string rest = url.substr(url.find("://") + 3);
-  target.authority = rest.substr(0, rest.find_first_of("/?#"));
-  target.path = rest.substr(target.authority.size());
-  target.path = target.path.substr(0, target.path.find('#'));
-  if (!target.path.starts_with('/')) target.path.insert(0, 1, '/');
-  return target;
-}
 
 // The files are read anew for each probe, so that renewed ones count.
 error_code Prepare(ssl::context& context, const CheckTls& options) {
@@ -265,12 +316,13 @@ void BeginHttps(const std::shared_ptr<Connection>& connection, const CheckDefini
   const auto tls = std::make_shared<TlsConnection>(connection, std::move(context));
   SetServerName(tls->stream, check.tls.server_name.empty() ? address.host : check.tls.server_name,
                 check.tls.skip_verify);
-  connection->Connect(address, [tls, target] {
-    tls->stream.async_handshake(ssl::stream_base::client, [tls, target](const error_code& error) {
+  const std::shared_ptr<TlsConnection::Stream> stream(tls, &tls->stream);
+  const auto exchange =
+      std::make_shared<HttpExchange<TlsConnection::Stream>>(tls->plain, stream, check, target);
+  connection->Connect(address, [tls, exchange] {
+    tls->stream.async_handshake(ssl::stream_base::client, [tls, exchange](const error_code& error) {
       if (error) return tls->plain->End({.output = "TLS: " + error.message()});
-      const std::shared_ptr<TlsConnection::Stream> stream(tls, &tls->stream);
-      std::make_shared<HttpExchange<TlsConnection::Stream>>(tls->plain, stream)
-          ->Begin(target.authority, target.path);
+      exchange->Begin();
     });
   });
 }
@@ -281,8 +333,10 @@ void BeginTcpProbe(asio::io_context& io, NameLookups& lookups, const CheckDefini
                    Prober::OnEnd on_end) {
   const auto connection =
       std::make_shared<Connection>(io, lookups, check.timeout, std::move(on_end));
-  connection->Connect(ParseAddress(check.target, ""), [connection, target = check.target] {
-    connection->End({.health = Health::kPassing, .output = "connected to " + target});
+  const std::string output = check.details.empty() ? "connected to " + check.target
+                                                   : "TCP connect " + check.target + ": Success";
+  connection->Connect(ParseAddress(check.target, ""), [connection, output] {
+    connection->End({.health = Health::kPassing, .output = CleanOutput(output)});
   });
 }
 
@@ -293,9 +347,9 @@ void BeginHttpProbe(asio::io_context& io, NameLookups& lookups, const CheckDefin
       std::make_shared<Connection>(io, lookups, check.timeout, std::move(on_end));
   if (target.is_https) return BeginHttps(connection, check, target);
   const std::shared_ptr<tcp::socket> stream(connection, &connection->socket);
-  const auto exchange = std::make_shared<HttpExchange<tcp::socket>>(connection, stream);
-  connection->Connect(ParseAddress(target.authority, "80"),
-                      [exchange, target] { exchange->Begin(target.authority, target.path); });
+  const auto exchange =
+      std::make_shared<HttpExchange<tcp::socket>>(connection, stream, check, target);
+  connection->Connect(ParseAddress(target.authority, "80"), [exchange] { exchange->Begin(); });
 }
 
 }  // namespace kvorum::sync

@@ -44,6 +44,8 @@ Row RowOf(CounterName name) {
       return {"kvsync_dns_dropped_total",
               {"reason"},
               "The DNS questions and connections beyond their bounds, which got no answer."};
+    case CounterName::kExecRuns:
+      return {"kvsync_exec_runs_total", {"result"}, "The runs of --exec that have ended."};
   }
   return {};
 }
@@ -69,6 +71,10 @@ Row RowOf(GaugeName name) {
       return {"kvsync_ae_next_full_seconds", {}, "The time until an agent's next full sync."};
     case GaugeName::kStreams:
       return {"kvsync_streams", {"node"}, "The open streams of a subscriber."};
+    case GaugeName::kExecWaiting:
+      return {"kvsync_exec_waiting",
+              {},
+              "The changes whose run of --exec has failed and is to be repeated."};
   }
   return {};
 }

@@ -39,6 +39,7 @@ enum class CounterName : std::uint8_t {
   kDnsQueries,
   kDnsTruncated,
   kDnsDropped,
+  kExecRuns,
 };
 enum class GaugeName : std::uint8_t {
   kSourceRevision,
@@ -48,6 +49,7 @@ enum class GaugeName : std::uint8_t {
   kAeBlocked,
   kAeNextFullSeconds,
   kStreams,
+  kExecWaiting,
 };
 enum class HistogramName : std::uint8_t { kWdGenerationSeconds };
 

@@ -49,7 +49,7 @@ bool OrdersProgress(std::string_view version) {
 std::size_t RequestBytes(const TxnRequest& request) {
   std::size_t bytes = 0;
   for (const Compare& compare : request.compares)
-    bytes += compare.key.size() + compare.value.size();
+    bytes += compare.key.size() + compare.end.size() + compare.value.size();
   for (const auto* operations : {&request.then, &request.otherwise}) {
     for (const Operation& operation : *operations)
       bytes += operation.key.size() + operation.end.size() + operation.value.size();

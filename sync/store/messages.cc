@@ -8,6 +8,7 @@ namespace {
 void Fill(etcdserverpb::Compare& message, Compare&& compare) {
   using Message = etcdserverpb::Compare;
   message.set_key(std::move(compare.key));
+  message.set_range_end(std::move(compare.end));
   switch (compare.result) {
     case Compare::Result::kEqual:
       message.set_result(Message::EQUAL);
@@ -60,6 +61,8 @@ void Fill(etcdserverpb::RequestOp& message, Operation&& operation) {
       auto& range = *message.mutable_request_range();
       range.set_key(std::move(operation.key));
       range.set_range_end(std::move(operation.end));
+      range.set_revision(operation.revision);
+      range.set_keys_only(operation.keys_only);
       return;
     }
   }
@@ -93,6 +96,11 @@ etcdserverpb::RangeRequest ToMessage(const RangeRequest& request) {
   message.set_limit(request.limit);
   message.set_keys_only(request.keys_only);
   message.set_count_only(request.count_only);
+  message.set_serializable(request.is_serializable);
+  if (request.newest_first) {
+    message.set_sort_order(etcdserverpb::RangeRequest::DESCEND);
+    message.set_sort_target(etcdserverpb::RangeRequest::MOD);
+  }
   return message;
 }
 

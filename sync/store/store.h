@@ -36,16 +36,20 @@ struct RangeRequest {
   std::int64_t limit = 0;     // keys; 0: all
   bool keys_only = false;
   bool count_only = false;
+  bool newest_first = false;  // in falling order of the mod revisions, instead of the keys'
+  // Any member answers from what it has, also without a leader.
+  bool is_serializable = false;
 };
 
 struct RangeAnswer {
   std::int64_t revision = 0;       // the store's when it answered
-  std::vector<KeyValue> kvs = {};  // in order of keys
+  std::vector<KeyValue> kvs = {};  // in order of keys, unless asked otherwise
   std::int64_t count = 0;          // of the range, without the limit
   bool has_more = false;
 };
 
-// A condition of a transaction on one key; a key that does not exist has revisions and version 0.
+// A condition of a transaction on one key, or on each key of a range; a key that does not exist,
+// and a range without keys, has revisions and version 0.
 struct Compare {
   enum class Target : std::uint8_t { kCreateRevision, kModRevision, kVersion, kLease, kValue };
   enum class Result : std::uint8_t { kEqual, kNotEqual, kLess, kGreater };
@@ -54,6 +58,7 @@ struct Compare {
   Result result = Result::kEqual;
   std::int64_t number = 0;  // for all targets but kValue
   std::string value = {};
+  std::string end = {};  // of the range; empty: the key alone
 };
 
 struct Operation {
@@ -63,6 +68,9 @@ struct Operation {
   std::string end = {};  // of a deleted or read range
   std::string value = {};
   std::int64_t lease = 0;
+  // Of a read range, as in RangeRequest.
+  std::int64_t revision = 0;
+  bool keys_only = false;
 };
 
 struct TxnRequest {

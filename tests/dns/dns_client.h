@@ -94,6 +94,16 @@ inline std::string TextOf(const ns_msg& message, const ns_rr& rr) {
       return head + "SRV " + std::to_string(ns_get16(data)) + " " +
              std::to_string(ns_get16(data + 2)) + " " + std::to_string(ns_get16(data + 4)) + " " +
              NameAt(message, data + 6);
+    case ns_t_ns:
+      return head + "NS " + NameAt(message, data);
+    case ns_t_cname:
+      return head + "CNAME " + NameAt(message, data);
+    case ns_t_txt: {
+      std::string text = head + "TXT";
+      for (std::size_t at = 0; at < ns_rr_rdlen(rr); at += data[at] + std::size_t{1})
+        text += " " + std::string(reinterpret_cast<const char*>(data + at + 1), data[at]);
+      return text;
+    }
     case ns_t_soa:
       return head + "SOA " + NameAt(message, data);
     default:

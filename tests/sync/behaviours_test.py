@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares docs/sync_behaviours.md with the tests there are.
 
-The table has each of the 84 numbers once. A row names tests as `file` `Suite.Name`, or its state is
+The table has each of the numbers once. A row names tests as `file` `Suite.Name`, or its state is
 "open": nothing shows it yet. A test whose name carries a number (K1_..., test_S2_...) stands in that
 number's row.
 """
@@ -11,10 +11,11 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COUNTS = {"K": 10, "S": 12, "I": 21, "A": 20, "W": 21}
+COUNTS = {"K": 10, "S": 12, "I": 21, "A": 20, "W": 21, "H": 28}
+FOLDERS = ("consul", "dns", "sync", "tools/sync")
 CPP_TEST = re.compile(r"^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", re.MULTILINE)
 PYTHON_CLASS = re.compile(r"^class (\w+)|^    def (test_\w+)\(self", re.MULTILINE)
-NUMBER = re.compile(r"(?:test_)?([KSIAW]\d+)_")
+NUMBER = re.compile(r"(?:test_)?([KSIAWH]\d+)_")
 
 
 def tests_of(path):
@@ -34,9 +35,9 @@ def findings(table, files):
     """What is wrong with the table's text, beside the tests {file: {Suite.Name}}."""
     wrong, shown, told = [], set(), {}
     for line in table.splitlines():
-        row = re.fullmatch(r"\| ([KSIAW]\d+) \| (.+?) \| (.+) \|", line)
+        row = re.fullmatch(r"\| ([KSIAWH]\d+) \| (.+?) \| (.+) \|", line)
         if row is None:
-            if re.match(r"\| [KSIAW]\d", line):
+            if re.match(r"\| [KSIAWH]\d", line):
                 wrong.append(f"not a row: {line}")
             continue
         number, _, state = row.groups()
@@ -65,7 +66,7 @@ def findings(table, files):
 
 def main():
     table = (ROOT / "docs/sync_behaviours.md").read_text()
-    sources = sorted((ROOT / "tests/sync").rglob("*_test.*"))
+    sources = sorted(path for folder in FOLDERS for path in (ROOT / "tests" / folder).rglob("*_test.*"))
     files = {str(path.relative_to(ROOT)): tests_of(path) for path in sources}
     wrong = findings(table, files)
     # The comparison itself must see each kind of difference.

@@ -44,7 +44,10 @@ class FakeStore::OpenWatch final : public StoreWatch {
   FakeStore& store_;
 };
 
-std::int64_t FakeStore::Commit(const std::vector<Write>& writes) {
+std::int64_t FakeStore::Commit(const std::vector<Write>& writes) { return Commit(writes, {}); }
+
+std::int64_t FakeStore::Commit(const std::vector<Write>& writes,
+                               const std::map<std::string, std::int64_t>& leases) {
   const std::int64_t revision = revision_ + 1;
   std::vector<Event> events;
   for (const auto& [key, value] : writes) {
@@ -55,6 +58,7 @@ std::int64_t FakeStore::Commit(const std::vector<Write>& writes) {
     if (value) {
       after.version = before.version + 1;
       after.create_revision = before.version == 0 ? revision : before.create_revision;
+      if (const auto lease = leases.find(key); lease != leases.end()) after.lease = lease->second;
     }
     versions.push_back(after);
     events.push_back({.is_delete = !value, .kv = after, .prev = before});
@@ -67,12 +71,35 @@ std::int64_t FakeStore::Commit(const std::vector<Write>& writes) {
   return revision_;
 }
 
+void FakeStore::ExpireLease(std::int64_t lease) {
+  leases_.erase(lease);
+  std::vector<Write> writes;
+  for (const auto& [key, versions] : keys_) {
+    if (versions.back().version != 0 && versions.back().lease == lease)
+      writes.emplace_back(key, std::nullopt);
+  }
+  Commit(writes);
+}
+
+std::int64_t FakeStore::LeaseOf(const std::string& key) const {
+  const KeyValue* found = At(key, revision_);
+  return found == nullptr ? 0 : found->lease;
+}
+
 std::map<std::string, std::string> FakeStore::Contents() const {
   std::map<std::string, std::string> contents;
   for (const auto& [key, versions] : keys_) {
     if (versions.back().version != 0) contents[key] = versions.back().value;
   }
   return contents;
+}
+
+void FakeStore::Restore(std::int64_t revision) {
+  for (auto& [key, versions] : keys_)
+    std::erase_if(versions, [&](const KeyValue& kv) { return kv.mod_revision > revision; });
+  std::erase_if(keys_, [](const auto& entry) { return entry.second.empty(); });
+  history_.erase(history_.upper_bound(revision), history_.end());
+  revision_ = revision;
 }
 
 void FakeStore::Connect() {
@@ -138,6 +165,17 @@ const KeyValue* FakeStore::At(const std::string& key, std::int64_t revision) con
 }
 
 Result<RangeAnswer> FakeStore::Read(const RangeRequest& request) const {
+  if (request.newest_first) {
+    RangeRequest all = request;
+    all.newest_first = false;
+    all.limit = 0;
+    Result<RangeAnswer> answer = Read(all);
+    if (!answer) return answer;
+    std::ranges::sort(answer->kvs, std::greater(), &KeyValue::mod_revision);
+    answer->has_more = request.limit != 0 && std::ssize(answer->kvs) > request.limit;
+    if (answer->has_more) answer->kvs.resize(static_cast<std::size_t>(request.limit));
+    return answer;
+  }
   const std::int64_t at = request.revision == 0 ? revision_ : request.revision;
   if (at < compacted_)
     return Fail(Code::kOutOfRange, "etcdserver: mvcc: required revision has been compacted");
@@ -163,55 +201,96 @@ Result<RangeAnswer> FakeStore::Read(const RangeRequest& request) const {
   return answer;
 }
 
-void FakeStore::Txn(TxnRequest request, OnAnswer<TxnAnswer> on_answer) {
-  const auto holds = [&](const Compare& compare) {
-    const KeyValue* found = At(compare.key, revision_);
-    const KeyValue kv = found == nullptr ? KeyValue{} : *found;
-    const auto judge = [&](const auto& have, const auto& want) {
-      switch (compare.result) {
-        case Compare::Result::kEqual:
-          return have == want;
-        case Compare::Result::kNotEqual:
-          return have != want;
-        case Compare::Result::kLess:
-          return have < want;
-        case Compare::Result::kGreater:
-          return have > want;
-      }
-      return false;
-    };
-    switch (compare.target) {
-      case Compare::Target::kCreateRevision:
-        return judge(kv.create_revision, compare.number);
-      case Compare::Target::kModRevision:
-        return judge(kv.mod_revision, compare.number);
-      case Compare::Target::kVersion:
-        return judge(kv.version, compare.number);
-      case Compare::Target::kLease:
-        return judge(kv.lease, compare.number);
-      case Compare::Target::kValue:
-        return found != nullptr && judge(kv.value, compare.value);
+bool FakeStore::HoldsFor(const Compare& compare, const KeyValue& kv) const {
+  const auto judge = [&](const auto& have, const auto& want) {
+    switch (compare.result) {
+      case Compare::Result::kEqual:
+        return have == want;
+      case Compare::Result::kNotEqual:
+        return have != want;
+      case Compare::Result::kLess:
+        return have < want;
+      case Compare::Result::kGreater:
+        return have > want;
     }
     return false;
   };
-  TxnAnswer answer{.succeeded = std::ranges::all_of(request.compares, holds)};
+  switch (compare.target) {
+    case Compare::Target::kCreateRevision:
+      return judge(kv.create_revision, compare.number);
+    case Compare::Target::kModRevision:
+      return judge(kv.mod_revision, compare.number);
+    case Compare::Target::kVersion:
+      return judge(kv.version, compare.number);
+    case Compare::Target::kLease:
+      return judge(kv.lease, compare.number);
+    case Compare::Target::kValue:
+      return kv.version != 0 && judge(kv.value, compare.value);
+  }
+  return false;
+}
+
+bool FakeStore::Holds(const Compare& compare) const {
+  const auto kvs = Read({.key = compare.key, .end = compare.end})->kvs;
+  if (kvs.empty()) return HoldsFor(compare, KeyValue{});
+  return std::ranges::all_of(kvs, [&](const KeyValue& kv) { return HoldsFor(compare, kv); });
+}
+
+void FakeStore::Txn(TxnRequest request, OnAnswer<TxnAnswer> on_answer) {
+  ++txns_;
+  const auto is_write = [](const Operation& operation) {
+    return operation.kind != Operation::Kind::kRange;
+  };
+  if (std::max({request.compares.size(), request.then.size(), request.otherwise.size()}) >
+      most_operations_)
+    return on_answer(
+        Fail(Code::kInvalidArgument, "etcdserver: too many operations in txn request"));
+  if (std::ranges::any_of(request.then, is_write)) {
+    ++writes_;
+    if (const auto before = before_write_) before();
+    if (auto error = write_failure_.Take()) return on_answer(Fail(*std::move(error)));
+  }
+  TxnAnswer answer{.succeeded = std::ranges::all_of(
+                       request.compares, [&](const Compare& one) { return Holds(one); })};
   std::vector<Write> writes;
+  std::map<std::string, std::int64_t> leases;
   for (const Operation& operation : answer.succeeded ? request.then : request.otherwise) {
     switch (operation.kind) {
       case Operation::Kind::kPut:
+        if (operation.lease != 0 && !leases_.contains(operation.lease))
+          return on_answer(Fail(Code::kNotFound, "etcdserver: requested lease not found"));
+        if (std::ranges::find(writes, operation.key, &Write::first) != writes.end())
+          return on_answer(
+              Fail(Code::kInvalidArgument, "etcdserver: duplicate key given in txn request"));
         writes.emplace_back(operation.key, operation.value);
+        leases[operation.key] = operation.lease;
         break;
       case Operation::Kind::kDelete: {
         const auto kvs = Read({.key = operation.key, .end = operation.end})->kvs;
-        for (const KeyValue& kv : kvs) writes.emplace_back(kv.key, std::nullopt);
+        const KeyRange range(operation.key, operation.end);
+        for (const Write& write : writes) {
+          if (write.second && range.Contains(write.first))
+            return on_answer(
+                Fail(Code::kInvalidArgument, "etcdserver: duplicate key given in txn request"));
+        }
+        for (const KeyValue& kv : kvs) {
+          if (std::ranges::find(writes, kv.key, &Write::first) == writes.end())
+            writes.emplace_back(kv.key, std::nullopt);
+        }
         break;
       }
-      case Operation::Kind::kRange:
-        answer.ranges.push_back(*Read({.key = operation.key, .end = operation.end}));
+      case Operation::Kind::kRange: {
+        auto read = Read({.key = operation.key,
+                          .end = operation.end,
+                          .revision = operation.revision,
+                          .keys_only = operation.keys_only});
+        if (!read) return on_answer(Fail(read.error()));
+        answer.ranges.push_back(*std::move(read));
         break;
+      }
     }
   }
-  answer.revision = writes.empty() ? revision_ : Commit(writes);
+  answer.revision = writes.empty() ? revision_ : Commit(writes, leases);
   on_answer(std::move(answer));
 }
 
@@ -249,6 +328,7 @@ void FakeStore::Feed(OpenWatch& watch) {
 }
 
 void FakeStore::LeaseGrant(std::int64_t ttl_s, OnAnswer<LeaseAnswer> on_answer) {
+  ttl_s = std::max(ttl_s, min_ttl_s_);
   leases_[++last_lease_] = ttl_s;
   on_answer(LeaseAnswer{.id = last_lease_, .ttl_s = ttl_s});
 }
@@ -259,8 +339,9 @@ void FakeStore::LeaseKeepAlive(std::int64_t lease, OnAnswer<LeaseAnswer> on_answ
 }
 
 void FakeStore::LeaseRevoke(std::int64_t lease, OnAnswer<LeaseAnswer> on_answer) {
-  if (leases_.erase(lease) == 0)
+  if (!leases_.contains(lease))
     return on_answer(Fail(Code::kNotFound, "etcdserver: requested lease not found"));
+  ExpireLease(lease);
   on_answer(LeaseAnswer{.id = lease});
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,8 +29,16 @@ class FakeStore final : public Store {
     return Commit({{key, value}});
   }
   std::int64_t Delete(const std::string& key) { return Commit({{key, std::nullopt}}); }
+  // As if the lease had run out: its keys go in one revision.
+  void ExpireLease(std::int64_t lease);
+  std::int64_t LeaseOf(const std::string& key) const;
+  std::map<std::int64_t, std::int64_t> leases() const { return leases_; }
+  // Leases are granted for so long at least.
+  void set_min_ttl_s(std::int64_t ttl_s) { min_ttl_s_ = ttl_s; }
   // Lists and watches from before the revision are refused from now on.
   void Compact(std::int64_t revision) { compacted_ = revision; }
+  // As restored from a backup made at the revision.
+  void Restore(std::int64_t revision);
   std::int64_t revision() const { return revision_; }
   std::map<std::string, std::string> Contents() const;
 
@@ -45,6 +54,12 @@ class FakeStore final : public Store {
   // The next `times` ranges, and then watches, fail.
   void FailRanges(const Error& error, int times);
   void FailWatches(const Error& error, int times);
+  // The next `times` transactions that write, fail.
+  void FailWrites(const Error& error, int times) { write_failure_ = {error, times}; }
+  // Called before each transaction that writes; what it does to the store, another client did.
+  void set_before_write(std::function<void()> before) { before_write_ = std::move(before); }
+  // A transaction with more compares, or more operations, is refused.
+  void RefuseTxnsAbove(std::size_t operations) { most_operations_ = operations; }
   // Ranges of more bytes than a message may have fail.
   void RefuseAnswersAbove(std::size_t bytes) { most_answer_bytes_ = bytes; }
   // Answers to ranges wait until they are let go.
@@ -60,6 +75,8 @@ class FakeStore final : public Store {
   int progress_requests() const { return progress_requests_; }
   // Batches delivered and not taken, over all watches.
   int untaken() const;
+  int txns() const { return txns_; }
+  int writes() const { return writes_; }  // transactions that would write
   std::size_t largest_range() const { return largest_range_; }
   // The keys of the last answer are there.
   const KeyValue* last_range() const { return last_range_; }
@@ -86,6 +103,10 @@ class FakeStore final : public Store {
     }
   };
   Result<RangeAnswer> Read(const RangeRequest& request) const;
+  bool Holds(const Compare& compare) const;
+  bool HoldsFor(const Compare& compare, const KeyValue& kv) const;
+  std::int64_t Commit(const std::vector<Write>& writes,
+                      const std::map<std::string, std::int64_t>& leases);
   // The key as it was at the revision.
   const KeyValue* At(const std::string& key, std::int64_t revision) const;
   void Feed(OpenWatch& watch);
@@ -102,6 +123,12 @@ class FakeStore final : public Store {
   std::deque<std::move_only_function<void()>> held_;
   Failure range_failure_;
   Failure watch_failure_;
+  Failure write_failure_;
+  std::function<void()> before_write_;
+  std::size_t most_operations_ = 128;
+  std::int64_t min_ttl_s_ = 1;
+  int txns_ = 0;
+  int writes_ = 0;
   int ranges_ = 0;
   int watches_ = 0;
   int progress_requests_ = 0;

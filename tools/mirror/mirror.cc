@@ -6,6 +6,7 @@
 #include "sync/store/client_store.h"
 #include "tools/mirror/mirror_commands.h"
 #include "tools/mirror/mirror_sync.h"
+#include "tools/run/exec_counts.h"
 #include "tools/run/long_run.h"
 #include "tools/shell/command_groups.h"
 #include "tools/shell/exec_thread.h"
@@ -21,11 +22,12 @@ constexpr std::size_t kMirrorPageKeys = 100;
 // succeeded for the newest: the folder remembers for the next start that it has not.
 class BatchProgram {
  public:
-  BatchProgram(const std::string& command, const World& world, Reporter& reporter, std::string name,
+  BatchProgram(const std::string& command, const World& world, LongRun& run, std::string name,
                MirrorFolder& folder)
       : name_(std::move(name)),
         mark_(folder.mark()),
-        thread_(command, world.environment, reporter,
+        counts_(run.metrics()),
+        thread_(command, world.environment, run.reporter(),
                 {.next = [this] { return Next(); },
                  .ended = [this](bool is_ok) { Ended(is_ok); },
                  .retry = [this] { Retry(); }}) {}
@@ -47,6 +49,7 @@ class BatchProgram {
 
   void Ended(bool is_ok) {
     failed_ = is_ok ? 0 : running_;
+    counts_.Ended(is_ok, is_ok ? 0 : 1);
     if (is_ok) mark_.Clear(running_changes_);
   }
 
@@ -60,6 +63,7 @@ class BatchProgram {
   MirrorMark& mark_;
   std::atomic<std::int64_t> revision_ = 0;  // 0: nothing has changed
   // The thread's.
+  ExecCounts counts_;
   std::int64_t running_ = 0;
   std::int64_t failed_ = 0;  // 0: the last run has succeeded
   std::uint64_t running_changes_ = 0;
@@ -127,8 +131,7 @@ Outcome<void> RunMirror(Invocation& invocation) {
 
   std::unique_ptr<BatchProgram> program;
   if (const std::string& command = invocation.flags.String("exec"); !command.empty())
-    program = std::make_unique<BatchProgram>(command, invocation.world, run->reporter(),
-                                             folder_name, *folder);
+    program = std::make_unique<BatchProgram>(command, invocation.world, *run, folder_name, *folder);
   ThreadExecutor executor("mirror");
   sync::ClientStore store(*client);
   MirrorSync mirror(store, executor, *folder,

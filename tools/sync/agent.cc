@@ -25,13 +25,16 @@ Outcome<sync::SyncerOptions> SyncerOptionsFrom(const FlagSet& flags) {
   options.node_value = flags.String("node-value");
   options.ttl_s = std::chrono::duration_cast<std::chrono::seconds>(flags.Duration("ttl")).count();
   if (options.ttl_s < 1) return BadArguments("--ttl is below one second");
+  if (flags.Duration("reap-after") < std::chrono::nanoseconds::zero())
+    return BadArguments("--reap-after is below zero");
+  options.keeps_records = flags.IsSet("reap-after") && flags.Duration("reap-after").count() > 0;
   while (options.root.ends_with('/')) options.root.pop_back();
   return options;
 }
 
 // The folder as a start wants it: without a fault.
-Outcome<ServiceFolder> ReadSoundFolder(const std::string& path) {
-  KV_TRY(ServiceFolder folder, OfThisMachine(ReadServiceFolder(path)));
+Outcome<ServiceFolder> ReadSoundFolder(const std::string& path, const std::string& node_address) {
+  KV_TRY(ServiceFolder folder, OfThisMachine(ReadServiceFolder(path, node_address)));
   if (!folder.bad.empty()) return Fail(ExitCode::kError, folder.bad.front().problem);
   return folder;
 }
@@ -41,11 +44,15 @@ struct Remembered {
   std::unique_ptr<sync::StateFile> file;
   sync::AgentState state;
 };
-Outcome<Remembered> OpenState(const std::string& path) {
+// A copied file would give this node another one's lease and services.
+Outcome<Remembered> OpenState(const std::string& path, const std::string& node) {
   Remembered remembered;
   if (path.empty()) return remembered;
   KV_TRY(remembered.file, OfThisMachine(sync::StateFile::Open(path)));
   KV_TRY(remembered.state, OfThisMachine(remembered.file->Load()));
+  const std::string& owner = remembered.state.node;
+  if (!owner.empty() && owner != node)
+    return Fail(ExitCode::kError, path + ": it is the state of node " + owner + ", not of " + node);
   return remembered;
 }
 
@@ -69,7 +76,12 @@ class Glance {
 Outcome<void> RunAgent(Invocation& invocation) {
   const FlagSet& flags = invocation.flags;
   if (!invocation.args.empty()) return BadArguments("agent run takes no arguments");
+  KV_TRY(DnsService::Settings dns, DnsService::SettingsFrom(flags));
   KV_TRY(sync::SyncerOptions options, SyncerOptionsFrom(flags));
+  KV_TRY(const ConsulService::Settings http, ConsulService::SettingsFrom(flags, options.node));
+  dns.datacenter = http.datacenter;
+  if (!http.address.empty()) options.keeps_records = true;
+  options.node_details = consul::EncodeNodeDetails(http.node);
   SignalWatch hang_up({SIGHUP});
   Glance glance;
   KV_TRY(const auto run, LongRun::Open(invocation, {.about = {{"node", JsonString(options.node)}},
@@ -78,9 +90,9 @@ Outcome<void> RunAgent(Invocation& invocation) {
   const std::string& path = flags.String("services");
   ServiceFolder folder;
   if (!path.empty()) {
-    KV_TRY(folder, ReadSoundFolder(path));
+    KV_TRY(folder, ReadSoundFolder(path, http.node.address));
   }
-  KV_TRY(const Remembered remembered, OpenState(flags.String("state")));
+  KV_TRY(const Remembered remembered, OpenState(flags.String("state"), options.node));
   if (remembered.file != nullptr) {
     options.save = [&](std::string text, sync::SyncerOptions::OnSaved on_saved) {
       remembered.file->Save(std::move(text), std::move(on_saved));
@@ -88,7 +100,7 @@ Outcome<void> RunAgent(Invocation& invocation) {
   }
   KV_TRY(const auto client, run->session().Connect());
   RunningAgent agent(*run, *client, std::move(options), remembered.state, path);
-  KV_RETURN_IF_ERROR(agent.Start(folder, flags.String("dns-address")));
+  KV_RETURN_IF_ERROR(agent.Start(folder, dns, http));
   glance.Show(&agent.control());
   hang_up.Listen([&](int) { agent.ReloadLater(); });
   agent.WaitForEnd();
@@ -99,7 +111,7 @@ Outcome<void> RunAgent(Invocation& invocation) {
 }
 
 std::vector<Flag> RunFlags() {
-  return {
+  std::vector<Flag> flags = {
       {.name = "node", .type = FlagType::kString, .help = "the node's name", .required = true},
       {"node-value", FlagType::kString, "", "value of the node's key, such as an address"},
       {"root", FlagType::kString, "/kvorum", "key prefix of the catalog"},
@@ -109,12 +121,17 @@ std::vector<Flag> RunFlags() {
        "state file: a restart within the time to live continues from it without a visible "
        "change"},
       {"ttl", FlagType::kDuration, "30s", "time that the node's keys outlive an agent that died"},
+      {"reap-after", FlagType::kDuration, "72h",
+       "time that the services of a dead node are kept as records, if given or with --http-address "
+       "(0: for ever with --http-address, else not at all)"},
       {.name = "leave-on-stop",
        .help =
            "remove the node's keys at a clean stop instead of letting their time to live expire"},
       LongRun::ServedSocketFlag(),
-      LongRun::MetricsFlag(),
-      DnsService::AddressFlag()};
+      LongRun::MetricsFlag()};
+  for (Flag& flag : DnsService::Flags()) flags.push_back(std::move(flag));
+  for (Flag& flag : ConsulService::Flags()) flags.push_back(std::move(flag));
+  return flags;
 }
 
 Command RunCommand() {
@@ -131,7 +148,7 @@ services, report and ask.
 
 A service is a JSON object, whose checks are of the kinds ttl, http, tcp and exec:
   {"id":"web1","name":"web","value":"10.0.0.1:80","checks":[
-    {"id":"up","kind":"http","target":"http://10.0.0.1/health","interval_ns":5000000000}]}
+    {"id":"up","kind":"http","target":"http://10.0.0.1/health","interval":"5s"}]}
 )",
       .flags = RunFlags(),
       .run = RunAgent};

@@ -33,7 +33,9 @@ sync::Health HealthOfEntry(const sync::Entry& entry) {
 }
 
 sync::Json ItemOf(const sync::Registry::Listed& listed) {
-  sync::Json item = sync::Json::parse(sync::EncodeEntry(listed.entry));
+  sync::Entry entry = listed.entry;
+  entry.token.clear();
+  sync::Json item = sync::Json::parse(sync::EncodeEntry(entry));
   item["status"] = sync::HealthName(HealthOfEntry(listed.entry));
   item["sync"] = SyncName(listed);
   return item;

@@ -167,14 +167,15 @@ Outcome<void> Service(Invocation& invocation) {
 
 Outcome<void> Dns(Invocation& invocation) {
   KV_RETURN_IF_ERROR(CheckCount(invocation, 0, "catalog dns takes no arguments"));
+  KV_TRY(DnsService::Settings settings, DnsService::SettingsFrom(invocation.flags));
   KV_TRY(const auto run, LongRun::Open(invocation, {}));
   KV_TRY(const auto client, run->session().Connect());
-  std::string root = invocation.flags.String("root");
-  while (root.ends_with('/')) root.pop_back();
+  settings.datacenter = invocation.flags.String("datacenter");
+  settings.root = invocation.flags.String("root");
+  while (settings.root.ends_with('/')) settings.root.pop_back();
   ThreadExecutor executor("catalog");
   sync::ClientStore store(*client);
-  KV_TRY(const auto dns,
-         DnsService::Open(invocation.flags.String("dns-address"), root, *run, store, executor));
+  KV_TRY(const auto dns, DnsService::Open(settings, *run, store, executor));
   run->WaitForStop();
   return {};
 }
@@ -185,8 +186,11 @@ std::vector<Flag> CatalogWatchFlags() {
 }
 
 Command DnsCommand() {
-  Flag address = DnsService::AddressFlag();
-  address.required = true;
+  std::vector<Flag> flags = DnsService::Flags();
+  flags.front().required = true;
+  flags.push_back({"datacenter", FlagType::kString, "dc1",
+                   "the data center's name in the names below --dns-domain"});
+  flags.push_back(LongRun::MetricsFlag());
   return {
       .use = "dns --dns-address <address:port>",
       .brief = "Answers DNS questions about the catalog",
@@ -194,7 +198,7 @@ Command DnsCommand() {
           R"(Answers A, AAAA and SRV for NAME.service.kvorum, and SRV for _NAME._tcp.service.kvorum, with the
 instances whose status is not critical, until it is interrupted. `agent run` does so too.
 )",
-      .flags = {address, LongRun::MetricsFlag()},
+      .flags = flags,
       .run = Dns};
 }
 

@@ -1,6 +1,7 @@
 #include "tools/sync/informer_run.h"
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -11,8 +12,10 @@
 #include "sync/informer/informer.h"
 #include "sync/store/client_store.h"
 #include "tools/carry/change_queue.h"
+#include "tools/run/exec_counts.h"
 #include "tools/run/long_run.h"
 #include "tools/shell/exec_thread.h"
+#include "tools/sync/told_keys.h"
 #include "tools/text/json_index.h"
 
 namespace kvorum::ctl {
@@ -76,12 +79,16 @@ class ChangeLines {
 };
 
 // Runs the program for each change, and for the newest alone of a key that changes meanwhile. A
-// change whose run failed is delivered again, together with the key's state by then.
+// change whose run failed is delivered again, together with the key's state by then. With a list
+// of reported keys the next start delivers the deletions that were missed.
 class ChangeProgram {
  public:
-  ChangeProgram(const std::string& command, const World& world, Reporter& reporter)
-      : reporter_(reporter),
-        thread_(command, world.environment, reporter,
+  ChangeProgram(const std::string& command, const World& world, LongRun& run,
+                std::unique_ptr<ToldKeys> told)
+      : reporter_(run.reporter()),
+        counts_(run.metrics()),
+        told_(std::move(told)),
+        thread_(command, world.environment, run.reporter(),
                 {.next = [this] { return Next(); },
                  .ended = [this](bool is_ok) { Ended(is_ok); },
                  .retry = [this] { Retry(); }}) {}
@@ -95,9 +102,26 @@ class ChangeProgram {
       const auto failed = failed_.TakeOf(KeyOf(change));
       if (failed) queue_.Return(*failed);
       is_kept = queue_.Put(change);
+      // It came and went here, but an earlier process has reported it.
+      if (is_kept && !change.after && !queue_.Has(KeyOf(change)) && WasTold(KeyOf(change)))
+        is_kept = queue_.Put(change);
     }
     if (!is_kept) WarnForgotten(change);
     thread_.Wake();
+  }
+  // Once, when all objects of the first list have been put: a reported key that is not among them
+  // is gone. Its last value is not known any more.
+  void PutGone(const std::function<bool(const std::string& key)>& exists) {
+    if (told_ == nullptr) return;
+    std::vector<std::string> gone;
+    {
+      const std::lock_guard lock(told_mutex_);
+      for (const std::string& key : told_->keys()) {
+        if (!exists(key)) gone.push_back(key);
+      }
+    }
+    for (const std::string& key : gone)
+      Put({.before = Entry::Make({.key = key}, ""), .after = nullptr});
   }
 
  private:
@@ -110,20 +134,37 @@ class ChangeProgram {
 
   void Ended(bool is_ok) {
     const auto change = std::exchange(running_, std::nullopt);
-    if (is_ok || !change) return;
-    bool is_kept = false;
+    bool is_kept = true;
+    std::size_t waiting = 0;
     {
       const std::lock_guard lock(mutex_);
       // A key is in one of the two: changes that came while the program ran are delivered with the
       // failed one.
-      is_kept = (queue_.Has(KeyOf(*change)) ? queue_ : failed_).Return(*change);
+      if (!is_ok && change)
+        is_kept = (queue_.Has(KeyOf(*change)) ? queue_ : failed_).Return(*change);
+      waiting = failed_.size();
     }
+    counts_.Ended(is_ok, waiting);
     if (!is_kept) WarnForgotten(*change);
+    if (is_ok && change && !change->after) Remember(&ToldKeys::Remove, KeyOf(*change));
   }
 
   void Retry() {
+    counts_.Due();
     const std::lock_guard lock(mutex_);
     while (const auto change = failed_.Take()) queue_.Return(*change);
+  }
+
+  bool WasTold(const std::string& key) {
+    if (told_ == nullptr) return false;
+    const std::lock_guard lock(told_mutex_);
+    return told_->keys().contains(key);
+  }
+  void Remember(Result<void> (ToldKeys::*note)(const std::string& key), const std::string& key) {
+    if (told_ == nullptr) return;
+    const std::lock_guard lock(told_mutex_);
+    if (const auto noted = ((*told_).*note)(key); !noted)
+      reporter_.Warn(ShownName(key) + ": --state: " + noted.error().message);
   }
 
   std::optional<ExecRun> Next() {
@@ -132,6 +173,7 @@ class ChangeProgram {
       running_ = queue_.Take();
     }
     if (!running_) return std::nullopt;
+    if (running_->after) Remember(&ToldKeys::Add, KeyOf(*running_));
     const Told told = Describe(running_->before, running_->after);
     const std::string key(told.object->key());
     ExecRun run{.about = ShownName(key), .input = std::string(AsEntry(told.object).value())};
@@ -145,10 +187,13 @@ class ChangeProgram {
   }
 
   Reporter& reporter_;
+  ExecCounts counts_;  // the thread's
   std::mutex mutex_;
   ChangeQueue queue_;                    // guarded by the mutex
   ChangeQueue failed_;                   // guarded by the mutex; until the pause is over
   std::optional<sync::Change> running_;  // the thread's
+  std::mutex told_mutex_;
+  const std::unique_ptr<ToldKeys> told_;  // guarded by its mutex; null: nothing is remembered
   ExecThread thread_;
 };
 
@@ -252,6 +297,13 @@ Outcome<std::vector<JsonIndex>> IndexesOf(const FlagSet& flags) {
   return indexes;
 }
 
+Outcome<std::unique_ptr<ToldKeys>> OpenMemory(const FlagSet& flags, const std::string& prefix) {
+  const std::string& path = flags.String("state");
+  if (path.empty()) return nullptr;
+  if (flags.String("exec").empty()) return BadArguments("--state is for --exec");
+  return OfThisMachine(ToldKeys::Open(path, prefix));
+}
+
 // The numbers of the terminal's line, as of the last change.
 struct InformerCounts {
   std::atomic<std::int64_t> changes = 0;
@@ -283,6 +335,7 @@ Outcome<void> RunInformer(Invocation& invocation) {
   KV_TRY(const auto run, LongRun::Open(invocation, {.progress = [&counts, shown_prefix] {
                                          return counts.Line(shown_prefix);
                                        }}));
+  KV_TRY(auto told, OpenMemory(flags, prefix));
   KV_TRY(const auto client, run->session().Connect());
   Reporter& reporter = run->reporter();
 
@@ -295,7 +348,8 @@ Outcome<void> RunInformer(Invocation& invocation) {
   options.on_report = [&reporter](const std::string& text) { reporter.Warn(text); };
   std::unique_ptr<ChangeProgram> program;
   if (!flags.String("exec").empty())
-    program = std::make_unique<ChangeProgram>(flags.String("exec"), invocation.world, reporter);
+    program = std::make_unique<ChangeProgram>(flags.String("exec"), invocation.world, *run,
+                                              std::move(told));
   ChangeLines lines(reporter);
   BytesInformer informer(store, executor, options);
   for (const JsonIndex& index : indexes) {
@@ -317,9 +371,12 @@ Outcome<void> RunInformer(Invocation& invocation) {
                                                      lines.Tell(notification);
                                                    })));
   if (program != nullptr) {
+    const auto on_put = [&] {
+      program->PutGone([&](const std::string& key) { return bool{informer.core().Get(key)}; });
+    };
     KV_TRY([[maybe_unused]] const auto executed,
            OfThisMachine(informer.core().AddListener(
-               {.name = "exec"},
+               {.name = "exec", .on_synced = on_put},
                [&](const sync::Notification& notification) { program->Put(notification); })));
   }
   KV_RETURN_IF_ERROR(OfThisMachine(informer.Run()));
@@ -336,6 +393,8 @@ std::vector<Flag> InformerRunFlags() {
           {"resync", FlagType::kDuration, "0s",
            "interval at which every object is reported again (0: never)"},
           {"exec", FlagType::kString, "", "run this shell command for each change"},
+          {"state", FlagType::kString, "",
+           "state file: the next start runs the command of --exec for keys deleted meanwhile, too"},
           LongRun::ServedSocketFlag(),
           LongRun::MetricsFlag()};
 }

@@ -42,11 +42,13 @@ void AgentEnding::Wait() const {
 RunningAgent::RunningAgent(LongRun& run, client::Client& client, sync::SyncerOptions options,
                            const sync::AgentState& state, std::string folder)
     : run_(run),
+      client_(client),
       folder_(std::move(folder)),
       node_(options.node),
       root_(options.root),
       ending_(run.token()),
       store_(client, {.call_timeout = CallTimeout(options)}),
+      tokens_(store_, consul::ConnectWith(run.session().options()), executor_.clock(), {}),
       syncer_(store_, executor_, WithReports(std::move(options)), state),
       checks_(executor_, prober_, syncer_),
       control_({.node = node_,
@@ -57,14 +59,41 @@ RunningAgent::RunningAgent(LongRun& run, client::Client& client, sync::SyncerOpt
                                           : [this] { return Reload(); },
                 .on_left = [this] { ending_.Left(); }}) {}
 
-Outcome<void> RunningAgent::Start(const ServiceFolder& folder, const std::string& dns_address) {
-  if (!folder_.empty()) ApplyServiceFolder(folder, syncer_);
-  if (!dns_address.empty()) {
-    KV_TRY(dns_, DnsService::Open(dns_address, root_, run_, store_, executor_));
+Outcome<void> RunningAgent::Start(const ServiceFolder& folder, DnsService::Settings dns,
+                                  const ConsulService::Settings& http) {
+  node_address_ = http.node.address;
+  if (!folder_.empty()) {
+    for (const std::string& warning : folder.warnings) run_.reporter().Warn(warning);
+    const FolderChanges changes = ApplyServiceFolder(folder, syncer_);
+    for (const std::string& refusal : changes.refused) run_.reporter().Warn(refusal);
+  }
+  if (!dns.address.empty()) {
+    dns.node = node_;
+    dns.root = root_;
+    KV_TRY(dns_, DnsService::Open(dns, run_, store_, executor_));
   }
   KV_RETURN_IF_ERROR(run_.Serve(calls_, control_.Handlers()));
+  if (!http.address.empty()) KV_RETURN_IF_ERROR(StartHttp(http));
   checks_.Refresh();
   if (const auto begun = syncer_.Start(); !begun) return BadArguments(begun.error().message);
+  return {};
+}
+
+Outcome<void> RunningAgent::StartHttp(const ConsulService::Settings& settings) {
+  ConsulService::Parts parts{.run = run_,
+                             .client = client_,
+                             .syncer = syncer_,
+                             .checks = checks_,
+                             .node = node_,
+                             .root = root_,
+                             .on_left = [this] { ending_.Left(); }};
+  if (!folder_.empty()) {
+    parts.on_reload = [this]() -> Result<void> {
+      KV_TRY(const sync::Json done, Reload());
+      return {};
+    };
+  }
+  KV_TRY(http_, ConsulService::Open(settings, std::move(parts)));
   return {};
 }
 
@@ -78,6 +107,7 @@ void RunningAgent::ReloadLater() {
 Result<void> RunningAgent::Stop(bool leaves) {
   run_.StopServing();
   calls_.Stop();
+  http_ = nullptr;
   dns_ = nullptr;
   checks_.Stop();
   Result<void> left;
@@ -92,6 +122,9 @@ sync::SyncerOptions RunningAgent::WithReports(sync::SyncerOptions options) {
   options.on_error = [this](const Error& error) {
     run_.reporter().Warn(error.message);
     control_.Failed(error);
+  };
+  options.store_of = [this](const std::string& token, sync::CatalogPassOptions::OnStore on_store) {
+    tokens_.StoreOf(token, std::move(on_store));
   };
   options.on_full_sync = [this] {
     ReportSynced();
@@ -109,7 +142,7 @@ void RunningAgent::ReportSynced() {
 
 // The good files count; an error names those that are bad.
 Result<sync::Json> RunningAgent::Reload() {
-  KV_TRY(const ServiceFolder folder, ReadServiceFolder(folder_));
+  KV_TRY(const ServiceFolder folder, ReadServiceFolder(folder_, node_address_));
   const FolderChanges changes = ApplyServiceFolder(folder, syncer_);
   checks_.Refresh();
   const std::string registered = std::to_string(changes.registered);
@@ -117,9 +150,13 @@ Result<sync::Json> RunningAgent::Reload() {
   run_.reporter().Event(
       "reloaded", {{"registered", registered}, {"deregistered", deregistered}},
       node_ + ": reloaded, " + registered + " registered, " + deregistered + " deregistered");
+  for (const std::string& warning : folder.warnings) run_.reporter().Warn(warning);
   std::string problems;
-  for (const ServiceFolder::BadFile& bad : folder.bad)
-    problems += (problems.empty() ? "" : "; ") + bad.problem;
+  const auto add = [&](const std::string& problem) {
+    problems += (problems.empty() ? "" : "; ") + problem;
+  };
+  for (const ServiceFolder::BadFile& bad : folder.bad) add(bad.problem);
+  for (const std::string& refusal : changes.refused) add(refusal);
   if (!problems.empty()) return Fail(Code::kInvalidArgument, problems);
   return sync::Json{{"registered", changes.registered}, {"deregistered", changes.deregistered}};
 }

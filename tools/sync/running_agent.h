@@ -1,5 +1,5 @@
 // The parts of `agent run`: the syncer and its checks, the folder of services, what other commands
-// ask through the socket, DNS.
+// ask through the socket, DNS, Consul's HTTP API.
 //
 // Used by the command's thread; ReloadLater is thread-safe. Run, client and what the options call
 // outlive it.
@@ -11,12 +11,14 @@
 #include <string>
 
 #include "base/executor.h"
+#include "consul/http/store_access.h"
 #include "sync/agent/syncer.h"
 #include "sync/checks/check_runner.h"
 #include "sync/checks/system_prober.h"
 #include "sync/store/client_store.h"
 #include "tools/run/long_run.h"
 #include "tools/sync/agent_control.h"
+#include "tools/sync/consul_service.h"
 #include "tools/sync/dns_service.h"
 #include "tools/sync/service_folder.h"
 
@@ -46,8 +48,9 @@ class RunningAgent {
   RunningAgent(LongRun& run, client::Client& client, sync::SyncerOptions options,
                const sync::AgentState& state, std::string folder);
 
-  // Registers the folder's services and begins; an empty address is no DNS.
-  Outcome<void> Start(const ServiceFolder& folder, const std::string& dns_address);
+  // Registers the folder's services and begins. Of DNS the node and the root are this agent's.
+  Outcome<void> Start(const ServiceFolder& folder, DnsService::Settings dns,
+                      const ConsulService::Settings& http);
   // Reads the folder again; returns at once.
   void ReloadLater();
   const AgentControl& control() const { return control_; }
@@ -60,19 +63,25 @@ class RunningAgent {
   Result<sync::Json> Reload();
   void ReportSynced();
 
+  Outcome<void> StartHttp(const ConsulService::Settings& settings);
+
   LongRun& run_;
+  client::Client& client_;
   const std::string folder_;
   const std::string node_;
+  std::string node_address_ = {};  // of Consul's services without one; set before anything runs
   const std::string root_;
   AgentEnding ending_;
   ThreadExecutor executor_{"agent"};
   ThreadExecutor calls_{"agent-calls"};  // of the control socket, and reading the folder
   sync::ClientStore store_;
+  consul::TokenStores tokens_;  // of entries that have one
   sync::Syncer syncer_;
   sync::SystemProber prober_;
   sync::CheckRunner checks_;
   AgentControl control_;
   std::unique_ptr<DnsService> dns_;
+  std::unique_ptr<ConsulService> http_;
 };
 
 }  // namespace kvorum::ctl

@@ -179,6 +179,40 @@ class AgentCommandsTest(agent_fixture.AgentCase):
         self.assertEqual(sorted(self.keys()), ["/catalog/n1/a", "/catalog/n1/x", "/nodes/n1", "/services/own/n1.x",
                                                "/services/web/n1.a"])
 
+    def test_a_state_of_another_node_is_refused(self):
+        state = self.path("state")
+        agent = self.serve([service("web", "a")], "--state", state)
+        self.assertEqual(agent.end(), 0)
+        before = pathlib.Path(state).read_text()
+        done = ctl.run(self.endpoint, "agent", "run", "--root", self.root, "--node", "n2", "--state", state)
+        self.assertEqual((done.returncode, done.stderr.strip()),
+                         (1, f"Error: {state}: it is the state of node n1, not of n2"))
+        self.assertEqual(pathlib.Path(state).read_text(), before)
+
+    def test_records_outlive_an_agent_that_keeps_them(self):
+        agent = self.serve([service("web", "a")], "--reap-after", "72h")
+        kept = ["/registry/node/n1", "/registry/service/n1/a"]
+        self.assertEqual(sorted(self.keys()), ["/catalog/n1/a", "/nodes/n1", "/registry/life/n1", *kept,
+                                               "/services/web/n1.a"])
+        records = {key: self.keys()[key] for key in kept}
+        agent.process.kill()
+        cluster.wait_until(lambda: self.keys() == records, "the lease to end")
+        self.assertEqual(self.catalog("services"), "")
+        agent = self.serve([service("web", "a")], "--reap-after", "72h", "--leave-on-stop")
+        self.assertEqual({key: self.keys()[key] for key in kept}, records)
+        self.assertEqual(agent.end(), 0)
+        self.assertEqual(self.keys(), {})
+
+    def test_durations_are_texts_too(self):
+        web = service("web", "a", checks=[{"id": "beat", "kind": "ttl", "interval": "600s"}])
+        self.serve([web])
+        self.told("register", "-", stdin=json.dumps({**web, "id": "b"}))
+        checks = [json.loads(line)["checks"][0]["interval_ns"] for line in self.told("list", "-w", "json").splitlines()]
+        self.assertEqual(checks, [600_000_000_000] * 2)
+        web["checks"][0]["interval_ns"] = 1
+        self.assertEqual(self.refused("register", "-", stdin=json.dumps(web)),
+                         'Error: "interval" and "interval_ns" are both given')
+
     def test_metrics_are_served(self):
         agent = self.start([service("web", "a")], "--metrics-address", "127.0.0.1:0")
         address = agent.wait_for("metrics")["address"]

@@ -171,6 +171,39 @@ class InformerTest:
         wait_until(lambda: files() == {"changed": "2"}, "files that are as the keys")
         self.assertEqual(running.end()[0], 0)
 
+    def test_deletions_are_remembered_over_restarts_and_runs_are_counted(self):
+        made, ready, state = self.folder / "made", self.folder / "ready", self.folder / "state"
+        made.mkdir()
+        ready.touch()
+        flags = ("--metrics-address", "127.0.0.1:0", "--state", state, "--exec",
+                 f'test -e {ready} || exit 1; n={made}/$(basename "$KVORUM_KEY"); '
+                 'if test "$KVORUM_EVENT" = delete; then rm "$n"; else cat >"$n"; fi')
+
+        def files():
+            return sorted(path.name for path in made.iterdir())
+
+        def metric(line):
+            with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as page:
+                return line in page.read().decode().splitlines()
+        running = self.start(*flags)
+        address = running.wait_for("metrics")["address"]
+        for key in ("stays", "fails", "while-down"):
+            self.put(f"/a/{key}", "1")
+        wait_until(lambda: files() == ["fails", "stays", "while-down"], "first files")
+        wait_until(lambda: metric('kvsync_exec_runs_total{result="ok"} 3'), "the runs to be counted")
+        self.assertTrue(metric("kvsync_exec_waiting 0"))
+        ready.unlink()
+        self.delete("/a/fails")
+        running.wait_for("error", error="/a/fails: --exec: exit status 1")
+        wait_until(lambda: metric('kvsync_exec_runs_total{result="error"} 1'), "the failure to be counted")
+        running.end(signal.SIGKILL)
+        self.delete("/a/while-down")
+        ready.touch()
+        running = self.start(*flags)
+        wait_until(lambda: files() == ["stays"], "the deletions to be run")
+        self.assertEqual(running.end()[0], 0)
+        self.assertEqual(self.start("--state", state).wait()[0], 128)
+
     def test_a_key_that_changes_while_the_program_runs_is_run_once_with_its_newest_value(self):
         log, gate = self.folder / "log", self.folder / "gate"
         running = self.start("--exec", f'echo "$KVORUM_KEY $(cat)" >>{log}; while test ! -e {gate}; do sleep 0.02; done')

@@ -1,0 +1,48 @@
+// Finds the handler of a request, and answers what has none: 404, 405 with Allow, OPTIONS, `/`,
+// malformed paths and queries, bodies that are too large, writes to an agent that only reads.
+//
+// Filled by one thread, then used by any. Every answer has X-Consul-Default-Acl-Policy.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "consul/http/exchange.h"
+#include "rpc/http/http.h"
+
+namespace kvorum::consul {
+
+class Router {
+ public:
+  struct Options {
+    bool is_read_only = false;
+    std::string default_acl_policy = "allow";
+  };
+  explicit Router(Options options) : options_(std::move(options)) {}
+
+  // Of two prefixes that fit a path the longer one counts, and before it the exact path.
+  void Add(std::vector<Route> routes);
+  // The last parameter is for tests, as Exchange's.
+  void Serve(rpc::HttpRequest request, rpc::HttpReply reply, Executor* loop = nullptr) const;
+  // Sorted.
+  std::vector<std::string> Paths() const;
+
+ private:
+  // Null: none. Sets the rest of a prefix's path.
+  const Route* Find(Exchange& exchange) const;
+  // True if the exchange was answered.
+  bool Refuses(const Route& route, Exchange& exchange) const;
+
+  const Options options_;
+  std::map<std::string, Route, std::less<>> exact_;
+  std::map<std::string, Route, std::greater<>> prefixes_;  // a longer one before its beginning
+};
+
+// Routes that answer one text, whatever is asked: what this agent does not do, by name.
+Route RefusedRoute(std::string path, std::string methods, unsigned status, std::string text);
+
+}  // namespace kvorum::consul

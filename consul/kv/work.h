@@ -1,0 +1,44 @@
+// A component's own task: what it goes on with after an answer of the store or after a pause. When
+// the component goes, nothing of it runs any more; what waited is dropped, with the exchanges in
+// it.
+//
+// Thread-safe. The executor outlives it.
+#pragma once
+
+#include <utility>
+
+#include "base/clock.h"
+#include "base/task.h"
+#include "sync/kernel/loop.h"
+#include "sync/store/answer.h"
+
+namespace kvorum::consul {
+
+class Work {
+ public:
+  explicit Work(Executor& executor) : Work(executor, [](TimePoint) { return sync::kNever; }) {}
+  // With timers, or what is due, in a step (sync/kernel/loop.h).
+  Work(Executor& executor, sync::Loop::Step step)
+      : executor_(executor), loop_(executor, std::move(step)) {}
+
+  // The callback to pass to the store; see sync::OnLoop.
+  template <class T, class Handle>
+  sync::Store::OnAnswer<T> On(Handle handle) const {
+    return sync::OnLoop<T>(loop_.handle(), std::move(handle));
+  }
+  void Post(Task task) const { loop_.Post(std::move(task)); }
+  void After(Duration pause, Task task) const {
+    executor_.PostAt(
+        executor_.clock().Now() + pause,
+        [loop = loop_.handle(), task = std::move(task)]() mutable { loop.Post(std::move(task)); });
+  }
+  void Wake() const { loop_.Wake(); }
+  const Clock& clock() const { return executor_.clock(); }
+  void Stop() { loop_.Stop(); }
+
+ private:
+  Executor& executor_;
+  sync::Loop loop_;
+};
+
+}  // namespace kvorum::consul
