@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/base64.h"
+#include "consul/kv/kv_transaction.h"
 #include "tests/consul/kv_world.h"
 
 namespace kvorum::consul {
@@ -202,6 +203,59 @@ TEST_F(KvTxnTest, AFullTransactionFitsIntoOneOfTheStore) {
   EXPECT_EQ(Run(locks)->line(), "413 Transaction contains too many operations (192 > 128)");
   locks.resize(42);
   EXPECT_EQ(Run(locks)->status, 200U);
+}
+
+// A store that somebody else writes to after the first of several reads.
+class WrittenBetweenReads final : public sync::Store {
+ public:
+  explicit WrittenBetweenReads(sync::FakeStore& store) : store_(store) {}
+  void Range(sync::RangeRequest request, OnAnswer<sync::RangeAnswer> on_answer) override {
+    store_.Range(std::move(request), std::move(on_answer));
+  }
+  void Txn(sync::TxnRequest request, OnAnswer<sync::TxnAnswer> on_answer) override {
+    store_.Txn(std::move(request), std::move(on_answer));
+    if (reads++ == 0) store_.Commit({{"/kvorum/kv/k50", "new"}, {"/kvorum/kv/t/2", "new"}});
+  }
+  std::unique_ptr<sync::StoreWatch> Watch(sync::WatchRequest request,
+                                          sync::WatchSink sink) override {
+    return store_.Watch(std::move(request), std::move(sink));
+  }
+  void LeaseGrant(std::int64_t ttl_s, OnAnswer<sync::LeaseAnswer> on_answer) override {
+    store_.LeaseGrant(ttl_s, std::move(on_answer));
+  }
+  void LeaseKeepAlive(std::int64_t lease, OnAnswer<sync::LeaseAnswer> on_answer) override {
+    store_.LeaseKeepAlive(lease, std::move(on_answer));
+  }
+  void LeaseRevoke(std::int64_t lease, OnAnswer<sync::LeaseAnswer> on_answer) override {
+    store_.LeaseRevoke(lease, std::move(on_answer));
+  }
+  bool has_ordered_progress() const override { return true; }
+
+  int reads = 0;
+
+ private:
+  sync::FakeStore& store_;
+};
+
+TEST_F(KvTxnTest, AllIsReadAtOneRevisionHoweverManyReadsThatTakes) {
+  std::vector<KvOperation> operations;
+  for (int i = 0; i < 60; ++i) {
+    const std::string key = "k" + std::to_string(i);
+    world_.store.Put("/kvorum/kv/" + key, "old");
+    operations.push_back({.verb = KvVerb::kGet, .key = key});
+  }
+  world_.store.Put("/kvorum/kv/t/1", "old");
+  operations.push_back({.verb = KvVerb::kGetTree, .key = "t/"});
+  const auto store = std::make_shared<WrittenBetweenReads>(world_.store);
+  const KvKeys keys("/kvorum", "/kvorum/kv/");
+  const Work work(world_.executor);
+  std::optional<Result<KvDone>> done;
+  RunOperations(store, keys, work, operations, [&](Result<KvDone> its) { done = std::move(its); });
+  world_.executor.Settle();
+  ASSERT_TRUE(done && *done);
+  EXPECT_GT(store->reads, 1);
+  ASSERT_EQ((*done)->results.size(), 61U);
+  for (const KvResult& result : (*done)->results) EXPECT_EQ(result.pair.value, "old");
 }
 
 }  // namespace

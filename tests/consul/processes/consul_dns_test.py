@@ -53,7 +53,8 @@ class ConsulDnsTest(consul_fixture.ConsulCase):
         self.assertEqual(statuses, {"serfHealth": "critical", "service:Web": "passing"}, "where Consul lists it")
 
     def test_a_node_without_an_agent_is_there_while_it_is_registered(self):
-        self.agent.put("/v1/catalog/register", {"Node": "far", "Address": "10.9.0.1", "Service": {"Service": "db", "Port": 5432}})
+        self.agent.put("/v1/catalog/register", {
+            "Node": "far", "Address": "10.9.0.1", "Service": {"Service": "db", "Port": 5432}})
         wait_until(lambda: self.ask("db.service.consul")[2] == ["10.9.0.1"], "the external service")
         self.assertEqual(self.ask("far.node.consul")[2], ["10.9.0.1"])
         self.agent.put("/v1/catalog/deregister", {"Node": "far"})

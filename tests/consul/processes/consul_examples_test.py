@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -101,16 +102,40 @@ class ConsulExamplesTest(consul_fixture.ConsulCase):
         self.assertEqual([(check["CheckID"], check["Status"], check["Output"], check["ServiceName"])
                           for check in entry["Checks"]], [("db up", "warning", "slow", "db")])
 
+    def scrape(self, file, targets):
+        """A Prometheus by the example's relabelling, of what Prometheus' own discovery has found by consul_sd_configs:
+        Debian's is built without that. The port where it answers."""
+        config = file.read_text()
+        config, replaced = re.subn(r"consul_sd_configs:\n +- server: .*", f"file_sd_configs:\n      - files: [{targets}]", config)
+        self.assertEqual(replaced, 1)
+        file.write_text(config)
+        port = ports.free_port()
+        with open(self.folder / "log", "wb") as log:
+            self.run_program(PROMETHEUS, f"--config.file={file}", f"--storage.tsdb.path={self.folder}/data",
+                             f"--web.listen-address=127.0.0.1:{port}", stdout=log, stderr=log)
+        return port
+
     @unittest.skipUnless(PROMETHEUS.exists(), "there is no Prometheus")
     def test_prometheus_scrapes_what_agents_register(self):
+        discovery = consul_fixture.client("go", "prometheus-discovery")
         other = self.start("n2")
         _, first = self.serve(self.agent)
         _, second = self.serve(other)
-        port = ports.free_port()
-        with open(self.folder / "log", "wb") as log:
-            self.run_program(PROMETHEUS, f"--config.file={self.example('prometheus.yml', 'interval: 1s')}",
-                             f"--storage.tsdb.path={self.folder}/data", f"--web.listen-address=127.0.0.1:{port}",
-                             stdout=log, stderr=log)
+        file = self.example("prometheus.yml", "interval: 1s")
+        targets = self.folder / "targets.json"
+        process = self.run_program(discovery, file, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+        def follow():
+            for line in process.stdout:
+                found = [{"targets": [labels.pop("__address__")], "labels": labels} for labels in json.loads(line)]
+                targets.with_suffix(".new").write_text(json.dumps(found))
+                targets.with_suffix(".new").replace(targets)
+        reader = threading.Thread(target=follow)
+        self.addCleanup(reader.join)
+        self.addCleanup(process.kill)
+        reader.start()
+        wait_until(targets.exists, "discovered targets")
+        port = self.scrape(file, targets)
 
         def found(expression):
             try:
@@ -118,7 +143,7 @@ class ConsulExamplesTest(consul_fixture.ConsulCase):
                 with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/query?{query}", timeout=20) as answer:
                     result = json.load(answer)["data"]["result"]
             except (urllib.error.URLError, ConnectionError):
-                return None
+                return []
             return sorted((each["metric"]["node"], each["metric"]["instance"], each["metric"]["health"]) for each in result)
 
         both = [("n1", f"127.0.0.1:{first}", "passing"), ("n2", f"127.0.0.1:{second}", "passing")]
