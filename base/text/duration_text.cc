@@ -1,7 +1,5 @@
 #include "base/text/duration_text.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -22,9 +20,12 @@ namespace {
 std::string Decimal(std::uint64_t value, int fraction_digits) {
   std::uint64_t scale = 1;
   for (int i = 0; i < fraction_digits; ++i) scale *= 10;
-  std::string out = fmt::format("{}", value / scale);
+  std::string out = std::to_string(value / scale);
   if (value % scale == 0) return out;
-  out += fmt::format(".{:0{}}", value % scale, fraction_digits);
+  const std::string fraction = std::to_string(value % scale);
+  out += '.';
+  out.append(static_cast<std::size_t>(fraction_digits) - fraction.size(), '0');
+  out += fraction;
   out.erase(out.find_last_not_of('0') + 1);
   return out;
 }
@@ -63,7 +64,7 @@ std::uint64_t FractionOf(std::uint64_t unit_ns, std::string_view digits) {
 
 Result<nanoseconds> ParseDuration(std::string_view text) {
   const auto refuse = [&](std::string_view why) {
-    return Fail(Code::kInvalidArgument, fmt::format("time: {} {}", why, GoQuote(text)));
+    return Fail(Code::kInvalidArgument, "time: " + std::string(why) + " " + GoQuote(text));
   };
   constexpr std::string_view kInvalid = "invalid duration";
   constexpr auto kLongest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
@@ -86,7 +87,7 @@ Result<nanoseconds> ParseDuration(std::string_view text) {
     if (name.empty()) return refuse("missing unit in duration");
     const auto unit = std::ranges::find(kUnits, name, &Unit::name);
     if (unit == std::end(kUnits))
-      return refuse(fmt::format("unknown unit {} in duration", GoQuote(name)));
+      return refuse("unknown unit " + GoQuote(name) + " in duration");
     if (count > kLongest / unit->ns) return refuse(kInvalid);
     total_ns += count * unit->ns + FractionOf(unit->ns, fraction);
     if (total_ns > kLongest) return refuse(kInvalid);
@@ -106,8 +107,8 @@ std::string FormatDuration(nanoseconds d) {
   if (ns < 1'000'000) return sign + Decimal(ns, 3) + "µs";
   if (ns < kSecond) return sign + Decimal(ns, 6) + "ms";
   std::string out = sign;
-  if (ns >= 60 * kMinute) out += fmt::format("{}h", ns / (60 * kMinute));
-  if (ns >= kMinute) out += fmt::format("{}m", ns / kMinute % 60);
+  if (ns >= 60 * kMinute) out += std::to_string(ns / (60 * kMinute)) + "h";
+  if (ns >= kMinute) out += std::to_string(ns / kMinute % 60) + "m";
   return out + Decimal(ns % kMinute, 9) + "s";
 }
 

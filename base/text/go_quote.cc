@@ -1,6 +1,5 @@
 #include "base/text/go_quote.h"
 
-#include <fmt/format.h>
 #include <locale.h>
 #include <wctype.h>
 
@@ -100,6 +99,11 @@ std::optional<std::size_t> ReadEscape(std::string_view text, std::size_t at, std
   return std::nullopt;
 }
 
+void AppendHex(std::string& out, char letter, unsigned digits, std::uint32_t number) {
+  out += {'\\', letter};
+  while (digits-- > 0) out += "0123456789abcdef"[number >> (4 * digits) & 0xfU];
+}
+
 }  // namespace
 
 std::string GoQuote(std::string_view bytes) {
@@ -113,15 +117,15 @@ std::string GoQuote(std::string_view bytes) {
     if (escape != kEscapes.end()) {
       out += {'\\', escape->letter};
     } else if (!character.valid) {
-      out += fmt::format("\\x{:02x}", static_cast<std::uint8_t>(raw.front()));
+      AppendHex(out, 'x', 2, static_cast<std::uint8_t>(raw.front()));
     } else if (IsPrintable(character.code_point)) {
       out += raw;
     } else if (character.code_point < 0x80) {
-      out += fmt::format("\\x{:02x}", static_cast<std::uint32_t>(character.code_point));
+      AppendHex(out, 'x', 2, character.code_point);
     } else if (character.code_point < 0x10000) {
-      out += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(character.code_point));
+      AppendHex(out, 'u', 4, character.code_point);
     } else {
-      out += fmt::format("\\U{:08x}", static_cast<std::uint32_t>(character.code_point));
+      AppendHex(out, 'U', 8, character.code_point);
     }
   }
   out += '"';
