@@ -91,8 +91,9 @@ FolderChanges ApplyServiceFolder(const ServiceFolder& folder, sync::Syncer& sync
   std::map<std::string, sync::Entry> here;
   for (auto& listed : syncer.List(sync::Registry::Which::kVisible))
     here.emplace(listed.entry.id, std::move(listed.entry));
-  for (const sync::Entry& entry : folder.entries) {
+  for (sync::Entry entry : folder.entries) {
     const auto old = here.find(entry.id);
+    if (old != here.end()) consul::KeepMaintenance(old->second, entry);
     const bool is_equal = old != here.end() && IsSameRegistration(old->second, entry);
     if (old != here.end()) here.erase(old);
     if (is_equal) continue;

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "consul/model/definitions.h"
 #include "tests/sync/fake_store.h"
 #include "tests/sync/manual_executor.h"
 
@@ -76,6 +77,21 @@ TEST_F(ServiceFolderTest, AFileOfConsulsFormHoldsServicesAndChecks) {
   EXPECT_EQ(folder.entries[1].value, "10.0.0.2:5432");
   EXPECT_EQ(folder.entries[2].kind, sync::EntryKind::kNode);
   for (const sync::Entry& entry : folder.entries) EXPECT_EQ(entry.source, "consul.json");
+}
+
+TEST_F(ServiceFolderTest, AServiceStaysInMaintenanceWhenItsFileChanges) {
+  Write("web.json", R"({"service":{"name":"web","port":80}})");
+  EXPECT_EQ(Apply().registered, 1U);
+  sync::Entry entry = syncer_.List(sync::Registry::Which::kVisible).at(0).entry;
+  entry.checks.push_back(consul::MaintenanceCheck("web", "work"));
+  ASSERT_TRUE(syncer_.Register(entry).has_value());
+  EXPECT_EQ(Apply().registered, 0U) << "the file is as it was";
+  Write("web.json", R"({"service":{"name":"web","port":81}})");
+  EXPECT_EQ(Apply().registered, 1U);
+  const sync::Entry after = syncer_.List(sync::Registry::Which::kVisible).at(0).entry;
+  EXPECT_EQ(after.value, "10.0.0.9:81");
+  ASSERT_THAT(after.checks, SizeIs(1));
+  EXPECT_EQ(after.checks[0].health, sync::Health::kCritical);
 }
 
 TEST_F(ServiceFolderTest, HclIsRefusedByName) {
