@@ -106,7 +106,8 @@ class ConsulExamplesTest(consul_fixture.ConsulCase):
         """A Prometheus by the example's relabelling, of what Prometheus' own discovery has found by consul_sd_configs:
         Debian's is built without that. The port where it answers."""
         config = file.read_text()
-        config, replaced = re.subn(r"consul_sd_configs:\n +- server: .*", f"file_sd_configs:\n      - files: [{targets}]", config)
+        config, replaced = re.subn(r"consul_sd_configs:\n +- server: .*\n +refresh_interval: .*",
+                                   f"file_sd_configs:\n      - files: [{targets}]", config)
         self.assertEqual(replaced, 1)
         file.write_text(config)
         port = ports.free_port()
@@ -122,6 +123,8 @@ class ConsulExamplesTest(consul_fixture.ConsulCase):
         _, first = self.serve(self.agent)
         _, second = self.serve(other)
         file = self.example("prometheus.yml", "interval: 1s")
+        # By default it asks about a service twice a minute at most.
+        file.write_text(file.read_text().replace(self.agent.address, self.agent.address + "\n        refresh_interval: 1s"))
         targets = self.folder / "targets.json"
         process = self.run_program(discovery, file, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 

@@ -10,12 +10,14 @@ import (
 	"sort"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/config"
 	"github.com/prometheus/prometheus/discovery"
 	_ "github.com/prometheus/prometheus/discovery/consul"
 )
 
 func main() {
+	model.NameValidationScheme = model.UTF8Validation // as Prometheus' own program does
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	file, err := config.LoadFile(os.Args[1], false, logger)
 	if err != nil {
