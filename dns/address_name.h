@@ -11,7 +11,7 @@ namespace kvorum::dns {
 
 // 8 or 32 digits in lower case; nothing: the host is a name.
 std::optional<std::string> HexOf(const Host& host);
-// Nothing if the text is no such digits.
+// Nothing if the text is anything else.
 std::optional<Data> AddressOf(std::string_view hex);
 
 }  // namespace kvorum::dns

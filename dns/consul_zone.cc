@@ -64,7 +64,7 @@ std::string MetaText(const std::string& key, const std::string& value) {
   return text + "=" + value;
 }
 
-// Its place among the kinds; their number: it is none.
+// Its place among the kinds; their number: it is not among them.
 std::size_t KindOf(std::string_view label) {
   return static_cast<std::size_t>(std::ranges::find(kKinds, label) - kKinds.begin());
 }
@@ -179,7 +179,7 @@ std::optional<ZoneData> ConsulZone::FindNode(const Name& labels) const {
   return found;
 }
 
-// The target is the node, unless the service has an address of its own, or the node's name cannot
+// The target is the node, unless the service has its own address, or the node's name cannot
 // stand in DNS.
 void ConsulZone::AddSrv(const DiscoveredInstance& instance, ZoneData& found) const {
   const Host& host = instance.address ? *instance.address : *instance.node.address;

@@ -45,8 +45,8 @@ class ConsulZone {
     std::string datacenter = "dc1";
     std::string node = {};  // that NS names; empty or unknown: ns.DOMAIN
   };
-  // kInvalidArgument: the domain is no name, or lies in our own zone, or has no room below it for
-  // names of the datacenter.
+  // kInvalidArgument: the domain is not a name, or lies in our own zone, or has no room below it
+  // for names of the datacenter.
   static Result<ConsulZone> Make(const Discovery& discovery, Options options);
 
   const Name& apex() const { return apex_; }

@@ -86,8 +86,7 @@ Result<nanoseconds> ParseDuration(std::string_view text) {
     const std::string_view name = TakeWhile(rest, [](char c) { return c != '.' && !IsDigit(c); });
     if (name.empty()) return refuse("missing unit in duration");
     const auto unit = std::ranges::find(kUnits, name, &Unit::name);
-    if (unit == std::end(kUnits))
-      return refuse("unknown unit " + GoQuote(name) + " in duration");
+    if (unit == std::end(kUnits)) return refuse("unknown unit " + GoQuote(name) + " in duration");
     if (count > kLongest / unit->ns) return refuse(kInvalid);
     total_ns += count * unit->ns + FractionOf(unit->ns, fraction);
     if (total_ns > kLongest) return refuse(kInvalid);

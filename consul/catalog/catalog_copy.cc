@@ -238,7 +238,7 @@ class CatalogCopy::State final : public sync::SourceSink,
   bool is_stopped_ = false;
   bool is_restarting_ = false;  // until the next list has ended
 
-  // Of the executor.
+  // The executor's own.
   CatalogTables listed_;  // while a list comes
   std::int64_t list_revision_ = 0;
 

@@ -52,7 +52,7 @@ struct Instance {
   NodeView node;
 };
 
-// What one revision did.
+// The effect of one revision.
 struct Touched {
   std::set<Topic> topics = {};
   std::set<std::string, std::less<>> nodes = {};  // whose record, life or services changed
@@ -67,7 +67,7 @@ class CatalogTables {
   void PutService(std::string_view node, std::string_view id, ServiceRef record,
                   std::int64_t revision, Touched& touched);
   void PutSession(std::string_view id, SessionRef record, std::int64_t revision, Touched& touched);
-  // What came before the revision is not known: no index is lower from here on.
+  // The changes before the revision are unknown: no index is lower from here on.
   void RaiseAll(std::int64_t revision);
 
   // At least 1.

@@ -64,7 +64,7 @@ void Append(Json& object, std::string name, Json value) {
   object.get_ref<Json::object_t&>().emplace_back(std::move(name), std::move(value));
 }
 
-// The servers are a service too, whose node nobody lists: clients look for it.
+// The servers are a service too, on a node that is not listed: clients look for it.
 bool TakesServers(const CatalogReadParts& parts, const Selection& selection) {
   const std::string name(kServersService);
   return !selection.has_node_meta() &&

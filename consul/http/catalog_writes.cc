@@ -28,14 +28,9 @@ Result<void> CheckId(std::string_view id) {
 }
 
 void Refuse(Exchange& exchange, const Error& error) {
-  switch (error.code) {
-    case Code::kInvalidArgument:
-      return exchange.Text(400, std::string(kDecodeFailed) + error.message);
-    case Code::kResourceExhausted:
-      return exchange.Text(413, error.message);
-    default:
-      return exchange.Text(500, error.message);
-  }
+  if (error.code == Code::kInvalidArgument)
+    return exchange.Text(400, std::string(kDecodeFailed) + error.message);
+  exchange.Text(error.code == Code::kResourceExhausted ? 413 : 500, error.message);
 }
 
 // A read, then a transaction that holds if nothing of what was read has changed, until it does.
@@ -59,7 +54,7 @@ class CatalogWrite : public std::enable_shared_from_this<CatalogWrite> {
  protected:
   using Revisions = std::map<std::string, std::int64_t>;  // of the keys that were read
 
-  // What is read.
+  // The reads of the first step.
   virtual std::vector<sync::Operation> Reads() const = 0;
   // The operations on what was read; none: there is nothing to do. Keys that they rest on are in
   // the revisions, with 0 for those that are not there.

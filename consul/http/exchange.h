@@ -34,7 +34,7 @@ class Exchange {
   std::string_view method() const;
   // The whole path, decoded ("%2F" is a slash, as in Go).
   const std::string& path() const;
-  // False: the path or the query is malformed (an escape that is none, a byte that cannot be
+  // False: the path or the query is malformed (a broken escape, a byte that cannot be
   // printed).
   bool has_sound_path() const;
   bool has_sound_query() const;
@@ -47,7 +47,7 @@ class Exchange {
   std::vector<std::string> Parameters(std::string_view name) const;
   std::optional<std::string_view> Header(std::string_view lower_name) const;
   std::string_view body() const;
-  // Of ?token, X-Consul-Token, Authorization: Bearer, in this order; empty: none.
+  // The first of ?token, X-Consul-Token, Authorization: Bearer; empty: none.
   const std::string& token() const;
   Executor& loop() const;  // the connection's
   // Runs on the loop if the client leaves before the answer; call on the loop.
@@ -87,7 +87,7 @@ struct Route {
 };
 
 // The body as JSON: 400 with the prefix (`Request decode failed: `) and the fault has been answered
-// if it is none, or nested deeper than anything that we read.
+// if it is not JSON, or nested deeper than anything that we read.
 std::optional<Json> JsonBody(Exchange& exchange, std::string_view error_prefix);
 
 }  // namespace kvorum::consul

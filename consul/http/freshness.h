@@ -42,7 +42,7 @@ class Freshness : public std::enable_shared_from_this<Freshness> {
   using OnFresh = std::move_only_function<void(Result<void>)>;
   void Ask(const std::string& token, OnFresh on_fresh);
 
-  // Whether the store let the token in during the last seconds, and whether it ever did as far as
+  // True if the store let the token in during the last seconds; WasLetIn: if it ever did, as far as
   // is remembered. The agent's own (empty) token is always let in.
   bool IsLetIn(const std::string& token) const;
   bool WasLetIn(const std::string& token) const;

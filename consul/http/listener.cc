@@ -46,7 +46,7 @@ class Listener::Impl {
                  .http_header_timeout = std::chrono::seconds(30),
                  .http_body_timeout = std::chrono::seconds(60),
                  .http_max_body_bytes = kMaxHttpBodyBytes,
-                 // A client that has vanished is noticed, whatever it waits for.
+                 // A client that has vanished is noticed while it waits.
                  .ping_interval = std::chrono::seconds(30),
                  .ping_timeout = std::chrono::seconds(10)},
                 rpc::Router(), [&router](rpc::HttpRequest request, rpc::HttpReply reply) {

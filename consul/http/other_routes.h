@@ -27,7 +27,7 @@ struct OtherParts {
 };
 std::vector<Route> OtherRoutes(const OtherParts& parts);
 
-// The host of a member's URL with the port of Consul's servers (8300), which nobody needs to
+// The host of a member's URL with the port of Consul's servers (8300), which need not
 // answer. An empty URL is an empty text.
 std::string ServerAddress(std::string_view url);
 

@@ -23,7 +23,7 @@ constexpr std::int64_t kJitterPart = 16;
 constexpr Duration kOldNews = std::chrono::seconds(1);
 constexpr Duration kNewsPatience = std::chrono::milliseconds(200);
 
-// Spring's "no index yet" is -1; anything else that is no number is a fault.
+// Spring's "no index yet" is -1; anything else must be a number.
 std::optional<std::uint64_t> ParseIndex(std::string_view text) {
   if (text.starts_with('-')) {
     const auto negative = ParseNumber<std::int64_t>(text);
@@ -130,7 +130,7 @@ struct Reading::Impl : std::enable_shared_from_this<Impl> {
 namespace {
 
 // One read on its way to its answer. Everything happens on the exchange's loop, so that it needs no
-// lock; whoever is to call it back holds it.
+// lock; its pending callbacks hold it.
 template <class Impl>
 class PendingRead final : public std::enable_shared_from_this<PendingRead<Impl>> {
  public:
@@ -213,7 +213,7 @@ class PendingRead final : public std::enable_shared_from_this<PendingRead<Impl>>
   void OnMoved() {
     Unblock();
     const std::uint64_t index = moving_.index();
-    // "Not found", as before, is no news.
+    // "Not found", as before, does not end the wait.
     if (index > after_ && !was_found_ && !IsFound()) {
       after_ = index;
       return Block(deadline_);
@@ -278,7 +278,7 @@ class PendingRead final : public std::enable_shared_from_this<PendingRead<Impl>>
     if (is_finished_) return;
     Unblock();
     Finish();
-    exchange_.Text(500, "");  // nobody reads it
+    exchange_.Text(500, "");  // the client has left
   }
 
   void Finish() {

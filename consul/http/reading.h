@@ -26,7 +26,7 @@
 
 namespace kvorum::consul {
 
-// What ?index, ?wait, ?stale, ?consistent, ?max_stale and ?dc say.
+// The values of ?index, ?wait, ?stale, ?consistent, ?max_stale and ?dc.
 struct ReadOptions {
   std::uint64_t index = 0;  // 0: does not block
   Duration wait{};          // without its jitter, at most 600 s
@@ -43,7 +43,7 @@ bool IsOurDatacenter(Exchange& exchange, std::string_view datacenter);
 // Something that moves by an index and can be waited for: topics of the catalog, keys of KV.
 struct Moving {
   std::function<std::uint64_t()> index;
-  // As CatalogCopy::WaitFor: calls back once when the index is greater than `after`, or at a
+  // Like CatalogCopy::WaitFor: calls back once when the index is greater than `after`, or at a
   // relist. The handle drops the wait.
   std::function<std::shared_ptr<void>(std::uint64_t after, std::move_only_function<void()>)> wait;
   // A blocked query whose answer is "not found", and was so before, goes on waiting.

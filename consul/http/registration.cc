@@ -17,7 +17,7 @@ constexpr int kMaxPort = 65'535;
 constexpr std::size_t kMaxChecksOfARecord = 64;
 constexpr std::size_t kUuidBytes = 36;
 
-std::unexpected<Error> Refuse(std::string text) {
+std::unexpected<Error> Unfit(std::string text) {
   return Fail(Code::kFailedPrecondition, std::move(text));
 }
 
@@ -55,9 +55,9 @@ Result<ServiceRecord> ServiceOf(const std::string& node, Fields& fields) {
     KV_RETURN_IF_ERROR(ReadPort(*weights, "Warning", 0, details.weight_warning));
   }
   if (service.id.empty()) service.id = service.name;
-  if (service.name.empty()) return Refuse("Must provide service name with ID");
+  if (service.name.empty()) return Unfit("Must provide service name with ID");
   if (details.address == "0.0.0.0" || details.address == "::" || details.address == "[::]")
-    return Refuse("Invalid service address");
+    return Unfit("Invalid service address");
   return service;
 }
 
@@ -67,7 +67,9 @@ Result<std::string> DefinitionOf(const Json& body) {
   for (auto it = body.begin(); it != body.end(); ++it) {
     const bool is_duration = it.key() == "Interval" || it.key() == "Timeout" ||
                              it.key() == "DeregisterCriticalServiceAfter";
-    const bool is_empty = it.value().is_null() || it.value() == "";
+    const bool is_empty =
+        it.value().is_null() ||
+        (it.value().is_string() && it.value().get_ref<const std::string&>().empty());
     if (is_empty || (!is_duration && it.key().ends_with("Duration"))) continue;
     if (is_duration) {
       KV_TRY(const Duration duration, DurationOf(it.value()));
@@ -101,12 +103,12 @@ Result<RegisteredCheck> CheckOf(const std::string& node, Fields& fields) {
   }
   if (check.id.empty()) check.id = check.name;
   if (check.name.empty()) check.name = check.id;
-  if (check.id.empty()) return Refuse("Must provide CheckID or Name of a check");
+  if (check.id.empty()) return Unfit("Must provide CheckID or Name of a check");
   if (!its_node.empty() && its_node != node)
-    return Refuse("check node \"" + its_node + "\" does not match node \"" + node + "\"");
+    return Unfit("check node \"" + its_node + "\" does not match node \"" + node + "\"");
   if (!status.empty()) {
     const auto health = sync::HealthOf(status);
-    if (!health) return Refuse("Invalid check status: '" + status + "'");
+    if (!health) return Unfit("Invalid check status: '" + status + "'");
     check.health = *health;
   }
   return registered;
@@ -162,11 +164,11 @@ Result<Registration> ParseRegistration(const Json& body) {
   KV_TRY(auto check, ObjectIn(fields, "Check"));
   const Json* checks = fields.Find("Checks");
   if (checks != nullptr && !checks->is_array()) return Fail(WrongType("Checks", *checks, "list"));
-  if (registration.node.empty()) return Refuse("Must provide node");
+  if (registration.node.empty()) return Unfit("Must provide node");
   if (details.address.empty() && !registration.skips_node_update)
-    return Refuse("Must provide address if SkipNodeUpdate is not set");
+    return Unfit("Must provide address if SkipNodeUpdate is not set");
   if (!details.id.empty() && !IsUuid(details.id))
-    return Refuse("Bad node ID: \"" + details.id + "\" is not a UUID");
+    return Unfit("Bad node ID: \"" + details.id + "\" is not a UUID");
   if (service) {
     KV_TRY(registration.service, ServiceOf(registration.node, *service));
   }
@@ -196,7 +198,7 @@ Result<Deregistration> ParseDeregistration(const Json& body) {
   KV_RETURN_IF_ERROR(fields.Read("Datacenter", deregistration.datacenter));
   KV_RETURN_IF_ERROR(fields.Read("ServiceID", deregistration.service_id));
   KV_RETURN_IF_ERROR(fields.Read("CheckID", deregistration.check_id));
-  if (deregistration.node.empty()) return Refuse("Must provide node");
+  if (deregistration.node.empty()) return Unfit("Must provide node");
   return deregistration;
 }
 
@@ -215,9 +217,9 @@ std::vector<std::string> ServicesOf(const Registration& registration) {
 Result<void> Apply(const Registration& registration, bool is_alive, NodeRecords& records) {
   if (records.node && is_alive && !registration.details.id.empty() &&
       !records.node->details.id.empty() && registration.details.id != records.node->details.id)
-    return Refuse("Node name " + registration.node + " is reserved by node " +
-                  records.node->details.id + " with name " + registration.node + " (" +
-                  records.node->details.address + ")");
+    return Unfit("Node name " + registration.node + " is reserved by node " +
+                 records.node->details.id + " with name " + registration.node + " (" +
+                 records.node->details.address + ")");
   UpdateNode(registration, records);
   if (registration.service) {
     ServiceRecord& service = records.services[registration.service->id];
@@ -231,7 +233,7 @@ Result<void> Apply(const Registration& registration, bool is_alive, NodeRecords&
       continue;
     }
     const auto service = records.services.find(registered.service_id);
-    if (service == records.services.end()) return Refuse("Missing service registration");
+    if (service == records.services.end()) return Unfit("Missing service registration");
     KV_RETURN_IF_ERROR(PutCheck(registered.check, service->second.checks));
   }
   return {};

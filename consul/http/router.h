@@ -24,7 +24,7 @@ class Router {
   };
   explicit Router(Options options) : options_(std::move(options)) {}
 
-  // Of two prefixes that fit a path the longer one counts, and before it the exact path.
+  // An exact path counts before prefixes, and the longer one of two prefixes that fit.
   void Add(std::vector<Route> routes);
   // The last parameter is for tests, as Exchange's.
   void Serve(rpc::HttpRequest request, rpc::HttpReply reply, Executor* loop = nullptr) const;
@@ -42,7 +42,7 @@ class Router {
   std::map<std::string, Route, std::greater<>> prefixes_;  // a longer one before its beginning
 };
 
-// Routes that answer one text, whatever is asked: what this agent does not do, by name.
+// Routes that answer every request with one text: what this agent does not do, by name.
 Route RefusedRoute(std::string path, std::string methods, unsigned status, std::string text);
 
 }  // namespace kvorum::consul

@@ -53,7 +53,7 @@ struct TokenStores::Kept {
 };
 
 // Closing a client waits for its calls, whose answers may hold the last reference to it: so it is
-// closed on a thread of its own.
+// closed on a separate thread.
 struct TokenStores::Closing {
   void Close(Kept* kept) {
     const std::lock_guard lock(mutex);

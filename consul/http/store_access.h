@@ -34,7 +34,7 @@ class StoreAccess {
 // that somebody else obtained. Clients are made on a thread of their own, one after the other.
 //
 // Bounds: so many clients, so many tokens that wait for theirs, each with its requests (whose
-// number the listener bounds); past it kResourceExhausted. A client that nobody has used for a
+// number the listener bounds); past it kResourceExhausted. A client that was not used for a
 // while is closed, and so is the one that was used least recently when there are too many. A
 // refused token is refused for a second without asking.
 class TokenStores final : public StoreAccess {

@@ -1,5 +1,5 @@
 // A watch of a key or a range from now on, over lost connections: what happened before it began is
-// not told, and after a compaction that took its place away it begins anew.
+// not delivered, and after a compaction that took its place away it begins anew.
 //
 // Everything but Start, Restart and Stop runs on the executor. Store, executor and what the
 // callbacks use outlive it. No error ends it; it pauses and tries again until it is stopped.
@@ -20,7 +20,7 @@ namespace kvorum::consul {
 struct FollowerOptions {
   std::string key = {};
   std::string end = {};  // as in sync::WatchRequest
-  // Everything after this revision will be told. What was told before may have a gap behind it.
+  // Everything after this revision will be delivered. There may be a gap before it.
   std::function<void(std::int64_t revision)> on_begin = {};
   // In order, and everything up to the revision; the events may be none.
   std::function<void(std::int64_t revision, const std::vector<sync::Event>& events)> on_events = {};

@@ -216,7 +216,7 @@ class Janitor::Machine {
         [this] { are_marks_read_ = true; });
   }
 
-  // Locks of sessions that ended while nobody looked.
+  // Locks of sessions that ended while there was no janitor.
   void ReadLocks(const std::string& from) {
     ReadKeys(
         "locks", from, keys_.locks(), true,

@@ -51,9 +51,9 @@ class Janitor {
   void Stop();
   bool is_elected() const;
 
-  // Removes the node's record, its services and its sessions, whether it lives or not and whoever
-  // is the janitor. An agent that lives registers itself again at its next full sync. Calls back on
-  // the executor, once.
+  // Removes the node's record, its services and its sessions, whether it lives or not and also
+  // if another agent is the janitor. An agent that lives registers itself again at its next full
+  // sync. Calls back on the executor, once.
   void RemoveNode(const std::string& node, std::move_only_function<void(Result<void>)> on_done);
 
  private:

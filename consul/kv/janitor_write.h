@@ -12,6 +12,7 @@
 
 namespace kvorum::consul {
 
+// The keys of dead nodes. Immutable.
 class DeadKeys {
  public:
   explicit DeadKeys(std::string_view root) : prefix_(std::string(root) + "/registry-dead/") {}

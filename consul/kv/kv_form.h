@@ -3,7 +3,7 @@
 //   KVROOT/KEY                 the value, as any client of the store reads and writes it
 //   ROOT/kvmeta/KEY            {"flags":F,"lock_index":N,"session":"ID"}; only if one of them is
 //   set ROOT/kvlock/SESSION/KEY    {"behavior":B,"lock_delay_ns":N}: the session holds the key
-//   ROOT/kvdelay/KEY           nobody may lock the key; on a lease of the lock-delay's length
+//   ROOT/kvdelay/KEY           the key cannot be locked; on a lease of the lock-delay's length
 //
 // A change of the meta touches the value too, so that the value's mod revision is that of both, and
 // one compare of it guards both. A meta that is older than its value's creation is what is left of
@@ -29,7 +29,7 @@ struct KvMeta {
   friend bool operator==(const KvMeta&, const KvMeta&) = default;
 };
 
-// The end of a session that holds a key: what it does to the key.
+// The effect of a session's end on a key that it holds.
 struct HeldLock {
   bool deletes = false;  // else it is released
   std::int64_t lock_delay_ns = 0;
@@ -38,10 +38,10 @@ struct HeldLock {
 HeldLock HeldBy(const SessionRecord& session);
 
 std::string EncodeMeta(const KvMeta& meta);
-// Bytes that are no meta are one without anything: the value stands by itself.
+// Malformed bytes are an empty meta: the value stands by itself.
 KvMeta DecodeMeta(std::string_view bytes);
 std::string EncodeLock(const HeldLock& lock);
-// Bytes that are no lock are a release without delay.
+// Malformed bytes are a release without delay.
 HeldLock DecodeLock(std::string_view bytes);
 
 // A key with everything that the API shows of it. The session is the one in the store, which may

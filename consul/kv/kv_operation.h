@@ -1,6 +1,6 @@
 // The operations of KV, one or many at a time, evaluated on keys that were read at one revision:
 // what each of them answers, and what is to be written. PUT, DELETE and /v1/txn all go this way, so
-// that each rule is told once.
+// that each rule stands once.
 //
 // Pure: no store, no clock.
 #pragma once
@@ -90,7 +90,7 @@ struct KvOutcome {
   struct Final {
     std::optional<KvPair> pair = {};
     bool is_changed = false;
-    bool is_in_dead_tree = false;  // it was deleted with a tree, whatever came later
+    bool is_in_dead_tree = false;  // it was deleted with a tree, perhaps written again later
   };
   std::map<std::string, Final> keys = {};
   std::vector<std::string> dead_trees = {};  // prefixes, none of which begins with another

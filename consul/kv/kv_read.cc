@@ -68,8 +68,8 @@ void AnswerPairs(Exchange exchange, const Wish& wish, Tree tree) {
   exchange.OkJson(pairs);
 }
 
-// The keys' sessions that have ended are not shown, whoever clears them. A session that the copy
-// does not have has ended if the copy is as new as the read.
+// The keys' sessions that have ended are not shown, before they are cleared too. A session that the
+// copy does not have has ended if the copy is as new as the read.
 bool HideEnded(const CatalogCopy& copy, Tree& tree, bool is_final) {
   const bool is_new = copy.revision() >= tree.revision;
   std::set<std::string> alive;

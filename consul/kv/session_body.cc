@@ -69,7 +69,7 @@ std::expected<WantedSession, SessionRefusal> ParseSession(const Json& body, std:
   const Result<Duration> ttl = SessionTtlOf(record.ttl);
   if (!ttl) return RefuseSession(ttl.error().message);
   wanted.ttl = *ttl;
-  // A session whose text says more than nothing has a lease of its own.
+  // A session with a TTL has its own lease.
   if (wanted.ttl == Duration::zero()) record.ttl.clear();
   return wanted;
 }

@@ -110,7 +110,7 @@ void SessionRoutes::Context::Destroy(Exchange exchange) {
               });
 }
 
-// Whatever is not done here, the janitor does.
+// The janitor does what is not done here.
 void SessionRoutes::Context::Ended(Exchange exchange, const SessionRef& session) {
   if (!session->ttl.empty() && session->lease != 0)
     parts.store.LeaseRevoke(session->lease, [](const Result<sync::LeaseAnswer>&) {});

@@ -1,4 +1,4 @@
-// /v1/session: a session is a key on a lease, so that it ends with it whatever happens to agents.
+// /v1/session: a session is a key on a lease, so that it ends with it also when agents die.
 //
 //   with a TTL                      its own lease of twice the TTL; a renewal keeps it alive
 //   without, leaning on serfHealth  the lease of its node's life key

@@ -54,7 +54,7 @@ std::expected<KvOperation, TxnRefusal> ParseKv(const Json& kv) {
 }  // namespace
 
 TxnBody ParseTransaction(const Json& body) {
-  if (!body.is_array()) return Malformed("the body is no list of operations");
+  if (!body.is_array()) return Malformed("the body is not a list of operations");
   if (body.size() > kMaxTransactionOperations)
     return RefuseBody(413, "Transaction contains too many operations (" +
                                std::to_string(body.size()) + " > " +

@@ -10,7 +10,7 @@
 
 namespace kvorum::consul {
 
-// Why a body is no transaction, as it is answered.
+// The answer to a malformed body.
 struct TxnRefusal {
   unsigned status = 400;
   std::string text;

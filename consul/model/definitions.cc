@@ -155,8 +155,9 @@ Result<void> ValidateMeta(const std::map<std::string, std::string>& meta) {
   for (const auto& [key, value] : meta) {
     const std::string_view fault = PairFault(key, value);
     if (fault.empty()) continue;
-    return BadService("Couldn't load metadata pair ('" + key + "', '" + value +
-                      "'): " + std::string(fault));
+    std::string text = "Couldn't load metadata pair ('";
+    text.append(key).append("', '").append(value).append("'): ").append(fault);
+    return BadService(std::move(text));
   }
   return {};
 }
@@ -174,7 +175,7 @@ bool IsAnyAddress(std::string_view address) {
 }
 
 std::string ValueOf(const ServiceDetails& details, std::string_view node_address) {
-  const std::string address = details.address.empty() ? std::string(node_address) : details.address;
+  std::string address = details.address.empty() ? std::string(node_address) : details.address;
   if (address.empty() || details.port == 0) return address;
   const bool is_v6 = IpVersion(address) == 6;
   return (is_v6 ? "[" + address + "]" : address) + ":" + std::to_string(details.port);

@@ -1,6 +1,6 @@
-// What writes wait for on their way, as sums for the metrics: of the slow ones, and of a sample of
-// all, so that a reader can see what makes a write slow. A write is slow if it takes more than
-// kSlowTimes the mean of the writes before it on its loop.
+// The time that writes wait on their way, as sums for the metrics: of the slow ones, and of a
+// sample of all, so that a reader can see what makes a write slow. A write is slow if it takes more
+// than kSlowTimes the mean of the writes before it on its loop.
 //
 // OnEnd runs on the loop of the call; the sums are for any thread. Cost: a few instructions a
 // write; six searches in the marks for a slow one and for each kSampleEvery-th.

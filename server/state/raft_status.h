@@ -68,7 +68,7 @@ class RaftStatus {
   }
 
   const RaftCounters& counters() const { return counters_; }
-  // Where the writes are on their way.
+  // The stages that the writes have reached.
   const WriteStages& stages() const { return stages_; }
 
   // ---- for the publishers ----

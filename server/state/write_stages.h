@@ -41,8 +41,8 @@ class WriteStages {
     ring.marks.store(place + 1, std::memory_order_release);
   }
 
-  // The time of the first mark at the entry or behind it. Nothing: there is none, or it may be one
-  // that is no longer kept. O(log kKept).
+  // The time of the first mark at the entry or behind it. Nothing: there is none, or it may have
+  // been overwritten. O(log kKept).
   std::optional<TimePoint> When(WriteStage stage, raft::Index index) const {
     const Ring& ring = rings_[static_cast<std::size_t>(stage)];
     const std::uint64_t end = ring.marks.load(std::memory_order_acquire);

@@ -37,7 +37,7 @@ struct RangeRequest {
   bool keys_only = false;
   bool count_only = false;
   bool newest_first = false;  // in falling order of the mod revisions, instead of the keys'
-  // Any member answers from what it has, also without a leader.
+  // Any member answers from its own state, also without a leader.
   bool is_serializable = false;
 };
 
@@ -68,7 +68,7 @@ struct Operation {
   std::string end = {};  // of a deleted or read range
   std::string value = {};
   std::int64_t lease = 0;
-  // Of a read range, as in RangeRequest.
+  // The two of a read range are those of RangeRequest.
   std::int64_t revision = 0;
   bool keys_only = false;
 };

@@ -1,5 +1,5 @@
 // Which write moves which index: X-Consul-Index belongs to a question, so that churn elsewhere
-// wakes nobody (issue 36; spec sections 3 and 13).
+// wakes no waiter (issue 36; spec sections 3 and 13).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -15,7 +15,7 @@
 
 namespace kvorum::consul {
 
-// What the client gets. The test may let the client leave.
+// The client's side: keeps the answer. The test may let the client leave.
 class FakeAnswer final : public rpc::HttpSink {
  public:
   void Complete(rpc::HttpResponse response) override {

@@ -243,7 +243,7 @@ TEST_F(CatalogWritesTest, TheSameAgainWritesNothing) {
 TEST_F(CatalogWritesTest, WhatIsNotNamedStays) {
   world_.Register(R"({"Node":"ext","Address":"10.0.0.9","Service":{"Service":"s","Port":1},
       "Check":{"Name":"c","ServiceID":"s"}})");
-  // As Consul's external monitor writes a check's result.
+  // Consul's external monitor writes a check's result like this.
   EXPECT_EQ(world_.Register(R"({"Node":"ext","SkipNodeUpdate":true,
       "Check":{"CheckID":"c","Name":"c","ServiceID":"s","Status":"passing","Output":"fine"}})"),
             "200 true");

@@ -104,7 +104,7 @@ TEST_F(KvBlockingTest, ADeletionWakesAndItsIndexIsHigher) {
   world_.Delete("kv/p?recurse");
   EXPECT_EQ(prefix->line(), "404 ");
   EXPECT_EQ(prefix->header("X-Consul-Index"), std::to_string(world_.store.revision()));
-  // The index of what was deleted stays, whatever else is written.
+  // The index of what was deleted stays when other keys are written.
   const std::string index = world_.IndexOf("kv/p/?keys");
   world_.Put("kv/other", "1");
   EXPECT_EQ(world_.IndexOf("kv/p/?keys"), index);

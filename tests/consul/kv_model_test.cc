@@ -31,7 +31,7 @@ struct Step {
   std::string session = {};
 };
 
-// The API's rules, told as plainly as they are in its description. False: refused. kNow stands for
+// The API's rules, as plainly as its description has them. False: refused. kNow stands for
 // the revision of the write.
 constexpr std::int64_t kNow = -1;
 bool Apply(Model& model, const Step& step) {

@@ -174,7 +174,7 @@ TEST_F(KvRoutesTest, FaultsOfParametersHaveTheirTexts) {
            {"kv/a?acquire=s&release=s", "400 Conflicting flags: acquire=s&release=s\n"},
            {"kv/a?acquire", "500 missing session"},
            {"kv/a?release", "500 missing session"},
-           {"kv/a?acquire=nobody", "500 invalid session \"nobody\""},
+           {"kv/a?acquire=missing", "500 invalid session \"missing\""},
            {"kv/a?acquire=a%2Fb", "500 invalid session \"a/b\""},
            {"kv/a?dc=other", "500 No path to datacenter"}})
     EXPECT_EQ(world_.Put(target), line) << target;

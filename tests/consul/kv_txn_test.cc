@@ -22,7 +22,7 @@ class KvTxnTest : public testing::Test {
   std::shared_ptr<FakeAnswer> Run(const std::vector<Json>& operations) {
     return world_.Ask("PUT", "txn", Json(operations).dump());
   }
-  // The errors' indexes and texts, a line for each; the answer's line if it is no refusal.
+  // The errors' indexes and texts, a line for each; the answer's line if it was not refused.
   std::string ErrorsOf(const std::vector<Json>& operations) {
     const auto answer = Run(operations);
     if (answer->status != 409) return answer->line();
@@ -67,7 +67,7 @@ TEST_F(KvTxnTest, EachRefusalHasItsText) {
       {Op("unlock", "held", "", {{"Session", session}}),
        "failed to unlock key \"held\", lock isn't held, or is held by another session"},
       {Op("lock", "a"), "missing session"},
-      {Op("lock", "a", "", {{"Session", "nobody"}}), "invalid session \"nobody\""},
+      {Op("lock", "a", "", {{"Session", "missing"}}), "invalid session \"missing\""},
       {Op("get", "none"), "key \"none\" doesn't exist"},
       {Op("check-not-exists", "a"), "key \"a\" exists"},
       {Op("check-session", "held", "", {{"Session", session}}),

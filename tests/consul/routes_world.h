@@ -31,7 +31,7 @@ struct RoutesWorld : HttpWorld {
     executor.Settle();
     return answer;
   }
-  // The answer's JSON; null if it is no success.
+  // The answer's JSON; null if it was not a success.
   Json Get(const std::string& target) {
     const auto answer = Ask("GET", target);
     return answer->status == 200 ? answer->json() : Json(answer->line());

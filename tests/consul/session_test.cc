@@ -111,11 +111,11 @@ TEST_F(SessionTest, ADeadNodeOrOneWithoutAnAgentHasNoSerfHealth) {
 }
 
 TEST_F(SessionTest, AnUnknownSessionIsAnEmptyListA404OrTrue) {
-  EXPECT_EQ(world_.Get("session/info/nobody"), "200 []");
-  EXPECT_EQ(world_.Get("session/node/nobody"), "200 []");
+  EXPECT_EQ(world_.Get("session/info/missing"), "200 []");
+  EXPECT_EQ(world_.Get("session/node/missing"), "200 []");
   EXPECT_EQ(world_.Get("session/list"), "200 []");
-  EXPECT_EQ(world_.Put("session/renew/nobody"), "404 Session id 'nobody' not found");
-  EXPECT_EQ(world_.Put("session/destroy/nobody"), "200 true");
+  EXPECT_EQ(world_.Put("session/renew/missing"), "404 Session id 'missing' not found");
+  EXPECT_EQ(world_.Put("session/destroy/missing"), "200 true");
   EXPECT_EQ(world_.Put("session/destroy/"), "400 Missing session");
   EXPECT_EQ(world_.Put("session/renew"), "400 Missing session");
   EXPECT_EQ(world_.Get("session/info/"), "400 Missing session");

@@ -29,7 +29,7 @@ class FakeStore final : public Store {
     return Commit({{key, value}});
   }
   std::int64_t Delete(const std::string& key) { return Commit({{key, std::nullopt}}); }
-  // As if the lease had run out: its keys go in one revision.
+  // The lease runs out: its keys go in one revision.
   void ExpireLease(std::int64_t lease);
   std::int64_t LeaseOf(const std::string& key) const;
   std::map<std::int64_t, std::int64_t> leases() const { return leases_; }
@@ -37,7 +37,7 @@ class FakeStore final : public Store {
   void set_min_ttl_s(std::int64_t ttl_s) { min_ttl_s_ = ttl_s; }
   // Lists and watches from before the revision are refused from now on.
   void Compact(std::int64_t revision) { compacted_ = revision; }
-  // As restored from a backup made at the revision.
+  // The store is restored from a backup made at the revision.
   void Restore(std::int64_t revision);
   std::int64_t revision() const { return revision_; }
   std::map<std::string, std::string> Contents() const;
@@ -56,7 +56,7 @@ class FakeStore final : public Store {
   void FailWatches(const Error& error, int times);
   // The next `times` transactions that write, fail.
   void FailWrites(const Error& error, int times) { write_failure_ = {error, times}; }
-  // Called before each transaction that writes; what it does to the store, another client did.
+  // Called before each transaction that writes; its own changes of the store are another client's.
   void set_before_write(std::function<void()> before) { before_write_ = std::move(before); }
   // A transaction with more compares, or more operations, is refused.
   void RefuseTxnsAbove(std::size_t operations) { most_operations_ = operations; }

@@ -197,7 +197,7 @@ class ConsulService::Impl {
   }
 
   ~Impl() {
-    // Who waits is answered, and then no handler runs any more.
+    // The waiting requests are answered, and then no handler runs any more.
     copy_.Stop();
     changes_.Stop();
     if (listener_ != nullptr) listener_->Stop();

@@ -30,10 +30,10 @@ class ConsulService {
     Duration reap_after{};
   };
   static std::vector<Flag> Flags();
-  // What the flags say about the API and this node.
+  // The flags' values about the API and this node.
   static Outcome<Settings> SettingsFrom(const FlagSet& flags, const std::string& node);
 
-  // What the API works on; all of it outlives the service.
+  // The objects that the API works on; all of them outlive the service.
   struct Parts {
     LongRun& run;
     client::Client& client;

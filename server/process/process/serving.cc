@@ -133,8 +133,7 @@ void Serving::Route(tracing::Tracing* spans, MetricsServer& metrics_server,
   }
   from_.clients.Use(std::move(router),
                     http_access_.Guard(rpc::HttpMux::ToHandler(std::move(routes))),
-                    from_.member.status().stages(),
-                    spans == nullptr ? nullptr : &spans->tracer);
+                    from_.member.status().stages(), spans == nullptr ? nullptr : &spans->tracer);
   RouteMetrics(metrics_server, watched);
   KV_DEBUG("background threads give way", {"by", Name(WayOfIdleThreads())});
 }

@@ -270,8 +270,7 @@ TEST_F(FailpointHttpTest, AClientThatStallsOrSendsNonsenseStopsNobodyForLong) {
   EXPECT_EQ(Exchange(Connect(), "nonsense\r\n\r\n"), "");
   EXPECT_EQ(Exchange(Connect(), "PUT /testReturn HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n"),
             "");
-  EXPECT_EQ(
-      Exchange(Connect(), "PUT /testReturn HTTP/1.1\r\nContent-Length: 3x\r\n\r\noff"), "");
+  EXPECT_EQ(Exchange(Connect(), "PUT /testReturn HTTP/1.1\r\nContent-Length: 3x\r\n\r\noff"), "");
   EXPECT_THAT(Ask("GET", "/"), StartsWith("HTTP/1.1 200 "));
 }
 
