@@ -157,7 +157,7 @@ class AgentCommandsTest(agent_fixture.AgentCase):
         told = agent.wait_for("reloaded")
         self.assertEqual((told["registered"], told["deregistered"]), (1, 1))
         error = agent.wait_for("error")["error"]
-        self.assertEqual(error, f"{folder}/b.json: the entry is not a JSON object")
+        self.assertEqual(error, f"{folder}/b.json: the file is not a JSON object")
         names = ["/catalog/n1/a", "/catalog/n1/b", "/catalog/n1/d", "/catalog/n1/x", "/nodes/n1", "/services/new/n1.d",
                  "/services/own/n1.x", "/services/web/n1.a", "/services/web/n1.b"]
         cluster.wait_until(lambda: sorted(self.keys()) == names, "the folder's services")

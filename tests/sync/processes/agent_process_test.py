@@ -118,7 +118,7 @@ class AgentTest(agent_fixture.AgentCase):
         bad = folder / "bad.json"
         for text, why in (('{"id":"a"}', f'{bad}: "name" is not a string'),
                           ('{"id":"a.b","name":"web"}', f"{bad}: the id contains a dot"),
-                          ("x", f"{bad}: the entry is not a JSON object")):
+                          ("x", f"{bad}: the file is not a JSON object")):
             bad.write_text(text)
             done = ctl.run(self.endpoint, "agent", "run", "--node", "n1", "--services", folder)
             self.assertEqual((done.returncode, done.stderr.strip()), (1, f"Error: {why}"))
