@@ -76,7 +76,7 @@ Result<ServiceFolder> ReadServiceFolder(const std::string& path, const std::stri
       continue;
     }
     for (const std::string& warning : read->warnings)
-      folder.warnings.push_back(file + ": " + warning);
+      folder.warnings.push_back(std::string(file).append(": ").append(warning));
     for (sync::Entry& entry : read->entries) {
       entry.source = name;
       folder.entries.push_back(std::move(entry));

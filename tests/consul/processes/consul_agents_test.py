@@ -78,8 +78,11 @@ class ConsulAgentsTest(consul_fixture.ConsulCase):
     def a_process_is_killed(self):
         probe = self.probes.pop()
         dead = json.loads(probe.ask("truth"))
-        self.wait_within(lambda: all(self.listed()[0].get(node) == entries for node, entries in dead.items()),
-                         "the last changes of those who will die", time.monotonic())
+
+        def are_listed():
+            entries = self.listed()[0]
+            return {node: entries.get(node) for node in dead} == dead
+        self.wait_within(are_listed, "the last changes of those who will die", time.monotonic())
         probe.close()
         killed = time.monotonic()
 
