@@ -52,6 +52,8 @@ Result<void> Registry::Register(Entry entry) {
     check.output = CleanOutput(check.output);
   }
   Item& item = items_[entry.id];
+  // The refusal was the other token's.
+  if (item.entry.token != entry.token) item.blocked = false;
   KeepResults(item.entry, entry);
   item.entry = std::move(entry);
   item.deleted = false;

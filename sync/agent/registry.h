@@ -88,7 +88,8 @@ class Registry {
   std::vector<Change> TakeChanges();
   // The store has this version; a newer one stays dirty.
   void Confirm(const std::string& id, std::uint64_t version);
-  // TakeChanges leaves this entry out, however it changes, until Unblock.
+  // TakeChanges leaves this entry out, however it changes, until Unblock or until it is registered
+  // with another token.
   void Block(const std::string& id);
   void Unblock();
   // The store may have lost everything.

@@ -110,6 +110,18 @@ TEST_F(AgentTokens, H7_ARefusedTokenBlocksItsEntriesAlone) {
   EXPECT_EQ(Remote("c"), "v");
 }
 
+TEST_F(AgentTokens, H7_ARegistrationWithAnotherTokenIsTriedAtOnce) {
+  const auto agent = Started("n1");
+  refusals_ = {{"t1", {Code::kPermissionDenied, "permission denied"}}};
+  Register(*agent, {Of("t1", "a")});
+  EXPECT_EQ(agent->syncer->status().blocked, 1U);
+  Register(*agent, {Of("t1", "a")});
+  EXPECT_EQ(agent->syncer->status().blocked, 1U) << "the same token waits for the full sync";
+  Register(*agent, {Of("t2", "a")});
+  EXPECT_EQ(agent->syncer->status().blocked, 0U);
+  EXPECT_EQ(Remote("a"), "v");
+}
+
 TEST_F(AgentTokens, H7_ATokenThatNobodyKnowsBlocksAndAStoreThatIsAwayDoesNot) {
   const auto agent = Started("n1");
   unknown_ = Error{Code::kUnauthenticated, "authentication failed"};

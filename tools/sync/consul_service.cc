@@ -20,6 +20,7 @@
 #include "consul/http/registration.h"
 #include "consul/http/router.h"
 #include "consul/http/store_access.h"
+#include "consul/http/token_guard.h"
 #include "consul/kv/janitor.h"
 #include "consul/kv/kv_changes.h"
 #include "consul/kv/kv_routes.h"
@@ -268,7 +269,8 @@ class ConsulService::Impl {
                });
              },
          .datacenter = settings.datacenter}));
-    router_.Add(agent_.Routes());
+    router_.Add(consul::GuardedByToken(agent_.Routes(), tokens_,
+                                       consul::RegistryKeys(parts_.root).prefix()));
     router_.Add(kv_.Routes());
     router_.Add(sessions_.Routes());
   }
