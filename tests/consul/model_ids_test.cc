@@ -42,7 +42,7 @@ TEST(ConsulIds, AnyBytesComeBackAndAreNamesOfTheStore) {
     std::string name;
     const std::size_t size = 1 + rng() % 60;
     while (name.size() < size)
-      name += static_cast<char>(rng() % 4 == 0 ? rng() % 256 : "%/.a"[rng() % 4]);
+      name += rng() % 4 == 0 ? static_cast<char>(rng() % 256) : "%/.a"[rng() % 4];
     const auto as_name = EncodeName(name);
     const auto as_id = EncodeId(name);
     ASSERT_TRUE(as_name.has_value() && as_id.has_value());
