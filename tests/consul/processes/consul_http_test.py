@@ -53,6 +53,8 @@ class ConsulHttpTest(agent_fixture.AgentCase):
         address = agent.wait_for("http")["address"]
         agent.wait_for("synced")
         self.agent, self.address = agent, address
+        if "--http-cert-file" not in flags:  # beside an etcd before 3.4.25 the API may be a moment behind
+            cluster.wait_until(lambda: node in {known["Node"] for known in self.get("catalog/nodes").json}, "the node")
         return address
 
     def ask(self, method, path, body=None, address=None, token=None):
@@ -123,8 +125,6 @@ class ConsulHttpTest(agent_fixture.AgentCase):
 
     def test_a_wait_that_is_over_answers_what_is_there(self):
         self.serve()
-        # Of an etcd before 3.4.25 the copy's answers may be a moment behind.
-        cluster.wait_until(lambda: self.get("catalog/nodes").json != [], "the node")
         index = self.get("catalog/nodes").index
         begun = time.monotonic()
         answer = self.get(f"catalog/nodes?index={index}&wait=2s")
