@@ -150,7 +150,7 @@ TEST_F(TokenStoresTest, TokensThatWaitAreBoundedAndShareTheirConnection) {
   ask("c");
   EXPECT_EQ(codes[3].get(), Code::kResourceExhausted);
   go.set_value();
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(codes[i].get(), Code::kOk);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(codes[i].get(), Code::kOk);
   EXPECT_EQ(connects_, 2);
 }
 
