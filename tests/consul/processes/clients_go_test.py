@@ -44,7 +44,7 @@ class GoConsulTest(consul_fixture.ConsulCase):
     def run_tests(self, program, wanted):
         binary = consul_fixture.client("go", program)
         environment = {**os.environ, "PATH": f"{CLIENTS}:{os.environ['PATH']}", "KVORUM_ENDPOINT": self.endpoint}
-        done = subprocess.run([binary, "-test.v", "-test.parallel=4", "-test.timeout=10m", "-test.run", wanted],
+        done = subprocess.run([binary, "-test.v", "-test.parallel=2", "-test.timeout=10m", "-test.run", wanted],
                               env=environment, cwd=binary.parent, capture_output=True, text=True, timeout=700, check=False)
         told = re.findall(r"^--- (\w+): (\w+) ", done.stdout, re.MULTILINE)
         for verdict, name in told:
