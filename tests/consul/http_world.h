@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "consul/http/reading.h"
 #include "tests/consul/catalog_world.h"
@@ -36,12 +37,22 @@ class FakeAccess final : public StoreAccess {
 };
 
 struct HttpWorld : CatalogWorld {
+  // The clients that still wait leave, as when the listener closes their connections.
+  ~HttpWorld() {
+    for (const auto& client : clients) {
+      if (const auto waiting = client.lock()) waiting->Leave();
+    }
+    executor.Settle();
+  }
+
   // An exchange on the world's executor.
   std::pair<Exchange, std::shared_ptr<FakeAnswer>> Make(const std::string& target,
                                                         std::string token = {}) {
     FakeRequest request{.target = target, .loop = &executor};
     if (!token.empty()) request.headers.push_back({"x-consul-token", std::move(token)});
-    return MakeExchange(std::move(request));
+    auto made = MakeExchange(std::move(request));
+    clients.push_back(made.second);
+    return made;
   }
   // Reads the topic; the answer's body is "INSTANCES", the number of web's instances.
   std::shared_ptr<FakeAnswer> Read(const std::string& target, std::string token = {},
@@ -59,6 +70,7 @@ struct HttpWorld : CatalogWorld {
     return Read("/?index=" + std::to_string(WebIndex()) + parameters, std::move(token));
   }
 
+  std::vector<std::weak_ptr<FakeAnswer>> clients;
   FakeAccess access{store};
   Reading reading{{.copy = copy, .access = access, .executor = executor, .seed = 1}};
 };

@@ -60,6 +60,7 @@ struct KvWorld : HttpWorld {
   std::shared_ptr<FakeAnswer> Send(const std::string& method, const std::string& target,
                                    const std::string& body = {}, const std::string& token = {}) {
     auto answer = std::make_shared<FakeAnswer>();
+    clients.push_back(answer);
     rpc::HttpRequest request;
     request.method = method;
     request.target = "/v1/" + target;
