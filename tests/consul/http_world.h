@@ -37,8 +37,9 @@ class FakeAccess final : public StoreAccess {
 };
 
 struct HttpWorld : CatalogWorld {
+  ~HttpWorld() { LeaveAll(); }
   // The clients that still wait leave, as when the listener closes their connections.
-  ~HttpWorld() {
+  void LeaveAll() {
     for (const auto& client : clients) {
       if (const auto waiting = client.lock()) waiting->Leave();
     }

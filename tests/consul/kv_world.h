@@ -20,6 +20,7 @@ struct KvWorld : HttpWorld {
     router.Add(kv.Routes());
     router.Add(sessions.Routes());
   }
+  ~KvWorld() { LeaveAll(); }
 
   void Start() {
     changes.Start();
