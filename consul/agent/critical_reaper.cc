@@ -5,7 +5,7 @@
 namespace kvorum::consul {
 namespace {
 
-// How far the moment at which a check became critical may be missed.
+// The error allowed in the moment at which a check became critical.
 constexpr Duration kInterval = std::chrono::seconds(5);
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How fresh the copy is: asks the store for its revision with a caller's credentials, and waits
+// The copy's freshness: asks the store for its revision with a caller's credentials, and waits
 // until the copy has that revision.
 //
 // Thread-safe. Of one token one question is in progress at a time, and who comes meanwhile shares
@@ -29,7 +29,7 @@ namespace kvorum::consul {
 
 class Freshness : public std::enable_shared_from_this<Freshness> {
  public:
-  // How long the copy may take to reach the store's revision.
+  // The time that the copy may take to reach the store's revision.
   static constexpr std::chrono::seconds kCopyPatience{7};
 
   Freshness(CatalogCopy& copy, StoreAccess& access, const Clock& clock,

@@ -55,7 +55,7 @@ struct KvBase {
     std::optional<KvPair> pair = {};
     bool has_meta = false;
     bool is_delayed = false;  // read for locks only
-    // How the session that is gone held the key; read for locks only.
+    // The lock of a session that is gone; read for locks only.
     std::optional<HeldLock> abandoned = {};
   };
   struct Tree {

@@ -39,7 +39,7 @@ using OnTree = std::move_only_function<void(Result<Tree> tree)>;
 void ReadTree(std::shared_ptr<sync::Store> store, const KvKeys& keys, const Work& work,
               TreeRequest request, OnTree on_tree);
 
-// How many bytes the pair has in an answer, about.
+// The pair's size in an answer, estimated.
 std::size_t AnswerBytes(const KvPair& pair);
 
 }  // namespace kvorum::consul

@@ -1,4 +1,4 @@
-// How the programs of --exec fare, for a command's metrics.
+// The runs of --exec's programs, for a command's metrics.
 //
 // For one thread at a time, but for the cells.
 #pragma once
