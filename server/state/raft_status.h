@@ -38,13 +38,16 @@ class RaftStatus {
     bool is_leading = false;
   };
 
-  explicit RaftStatus(raft::Index applied = 0, raft::Index lost_data = 0)
-      : applied_index_(applied), lost_data_(lost_data) {}
+  // `log_end`: the last index of the log that the member started with.
+  explicit RaftStatus(raft::Index applied = 0, raft::Index lost_data = 0, raft::Index log_end = 0)
+      : log_end_at_start_(log_end), applied_index_(applied), lost_data_(lost_data) {}
   RaftStatus(const RaftStatus&) = delete;
   RaftStatus& operator=(const RaftStatus&) = delete;
 
   raft::Index commit_index() const { return commit_index_.load(std::memory_order_acquire); }
   raft::Index applied_index() const { return applied_index_.load(std::memory_order_acquire); }
+  // A state behind it has entries that this process did not start with.
+  bool is_past_start() const { return applied_index() > log_end_at_start_; }
   raft::Term term() const { return term_.load(std::memory_order_acquire); }
   // kNone during each election.
   raft::MemberId leader() const { return leader_.load(std::memory_order_acquire); }
@@ -94,6 +97,7 @@ class RaftStatus {
   }
 
  private:
+  const raft::Index log_end_at_start_;
   RaftCounters counters_;
   std::atomic<raft::Index> applied_index_;
   std::atomic<raft::Index> lost_data_;

@@ -4,6 +4,7 @@ Members keep their addresses and data from one start to the next. With a Network
 namespace of its own, so that it can be cut off.
 """
 
+import glob
 import json
 import os
 import re
@@ -46,6 +47,19 @@ def wait_until(condition, what, timeout=60):
             raise AssertionError(f"waited {timeout} s in vain for {what}")
         time.sleep(pause)
         pause = min(1.5 * pause, 0.02)
+
+
+def stop_all_threads(pid):
+    """SIGSTOP, and until each thread has stopped: on a busy machine one goes on for a while."""
+    os.kill(pid, signal.SIGSTOP)
+
+    def is_stopped(task):
+        try:
+            with open(os.path.join(task, "stat"), encoding="utf8") as stat:
+                return stat.read().rpartition(")")[2].split()[0] in "Tt"
+        except OSError:  # it has ended
+            return True
+    wait_until(lambda: all(map(is_stopped, glob.glob(f"/proc/{pid}/task/*"))), f"process {pid} to stop")
 
 
 # The name and password with which all calls are made while auth is on, by kvorumctl too; None: nobody's.
@@ -162,7 +176,7 @@ class Member:
         return self.process.wait(timeout), time.monotonic() - begin
 
     def pause(self):
-        self.process.send_signal(signal.SIGSTOP)
+        stop_all_threads(self.process.pid)
         self.paused = True
 
     def resume(self):

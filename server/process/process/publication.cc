@@ -14,6 +14,7 @@
 #include "server/call/proposer.h"
 #include "server/peer/codec/transport.h"
 #include "server/process/settings/options.h"
+#include "server/replica/drive/replica.h"
 #include "server/state/membership.h"
 
 namespace kvorum::server {
@@ -72,7 +73,9 @@ void Publication::Decided(const std::shared_ptr<Attempt>& attempt, bool applied)
 
 void Publication::LookForIt(const std::shared_ptr<Attempt>& attempt) {
   if (attempt->is_over) return;
-  if (IsKnown(attempt->attributes)) return Decided(attempt, true);
+  // The log of the last start may bring the name back, long before its proposal of today.
+  if (proposer_.cluster().replica.status().is_past_start() && IsKnown(attempt->attributes))
+    return Decided(attempt, true);
   control_.PostAt(control_.clock().Now() + kStatePoll, [this, attempt] { LookForIt(attempt); });
 }
 

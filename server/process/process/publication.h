@@ -4,7 +4,8 @@
 // From then on it is part of the cluster, and may serve.
 //
 // A member that joins may get its own publication within a snapshot. The entry is never applied
-// here then, and no waiter is called: the state counts.
+// here then, and no waiter is called: the state counts, once it is past the log that the member
+// started with, whose entries may hold the publication of an earlier start.
 //
 // Works on the control executor. The proposer and the executor outlive it.
 #pragma once

@@ -115,7 +115,9 @@ Result<void> LocalMember::BuildReplica(FileSystem& fs, RecoveredLog log,
   options.raft.id = member_id_;
   options.raft.seed = options.seed;
   KV_RETURN_IF_ERROR(StartAtBackend(log.restart, store().recovered()));
-  status_ = std::make_unique<RaftStatus>(log.restart.applied, log.restart.lost_data);
+  const raft::Index log_end =
+      log.restart.entries.empty() ? log.restart.applied : log.restart.entries.back().index;
+  status_ = std::make_unique<RaftStatus>(log.restart.applied, log.restart.lost_data, log_end);
   incarnations_->SetLostData(log.restart.lost_data);
   ids_ = std::make_unique<RequestIdSource>(member_id_, executors_.raft.clock().WallNanos());
   ids_->GoOnBehind(log.restart.entries);

@@ -231,7 +231,7 @@ class ConsulHttpTest(agent_fixture.AgentCase):
         with server.Server().start() as node:
             self.endpoint = f"127.0.0.1:{node.port}"
             self.serve()
-            os.kill(node.process.pid, signal.SIGSTOP)
+            cluster.stop_all_threads(node.process.pid)
             try:
                 self.assertEqual(self.get("catalog/nodes?stale").status, 200)
                 self.assertEqual(self.get("catalog/nodes").line, "500 No cluster leader")

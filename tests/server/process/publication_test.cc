@@ -28,6 +28,11 @@ class ClusterPublicationTest : public testing::Test {
     ASSERT_TRUE(cluster_.CatchUp());
     options_.name = SmallCluster::NameOf(member_);
     options_.advertise_client_urls = "http://c:2379";
+    MakeParts();
+  }
+  void MakeParts() {
+    publication_.reset();
+    parts_.reset();
     parts_ = std::make_unique<MemberParts>(
         cluster_.member(member_).local_member(), cluster_.network().PortOf(cluster_.id(member_)),
         cluster_.member(member_).lanes().io(), cluster_.member(member_).lanes().readers());
@@ -88,6 +93,30 @@ TEST_F(ClusterPublicationTest, AKnownMemberWaitsForItsProposal) {
       [](raft::Message& message) { return message.type == raft::MessageType::kProp; });
   publication_->Start();
   cluster_.RunFor(seconds(2));
+  EXPECT_EQ(done_, 0);
+  cluster_.network().SetFilter({});
+  TimeToReady();
+}
+
+// It was killed before the database had its name, which its log has: what the log brings back says
+// nothing about the cluster of today either.
+TEST_F(ClusterPublicationTest, ANameInTheLogOfTheLastStartIsNotItsProposal) {
+  PublishInItsName();
+  ASSERT_TRUE(cluster_.CatchUp());
+  publication_.reset();
+  parts_.reset();
+  ASSERT_TRUE(cluster_.Start(member_).has_value());
+  const auto is_known = [&] {
+    const auto view = cluster_.member(member_).local_member().membership().View();
+    return view->members.at(cluster_.id(member_)).name == options_.name;
+  };
+  ASSERT_FALSE(is_known());
+  cluster_.network().SetFilter(
+      [](raft::Message& message) { return message.type == raft::MessageType::kProp; });
+  MakeParts();
+  publication_->Start();
+  cluster_.RunFor(seconds(2));
+  EXPECT_TRUE(is_known());
   EXPECT_EQ(done_, 0);
   cluster_.network().SetFilter({});
   TimeToReady();
