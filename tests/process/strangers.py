@@ -90,6 +90,11 @@ def with_length(path, body, length=None):
     return post(path, f"Content-Length: {length or len(body)}") + body
 
 
+def unfinished_body(port, path):
+    """Where no request has a body of that size."""
+    return [Kind(f"half a body {path}", port, with_length(path, b" " * (7 * MIB), 8 * MIB), b" ", trickles=True)]
+
+
 def gateway(port):
     expects = "Expect: 100-continue"
     return [

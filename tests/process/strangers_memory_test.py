@@ -104,6 +104,7 @@ class StrangersMemoryTest(unittest.TestCase):
             kinds += strangers.framing(client, path) + strangers.on_any_port(client, path)
         for path in ("/metrics", "/nothing"):
             kinds += strangers.framing(metrics, path) + strangers.on_any_port(metrics, path)
+            kinds += strangers.unfinished_body(metrics, path)
         for path in ("/raft", "/raft/snapshot", "/raft/probing", "/leases", "/members/promote/1", "/version", "/nothing"):
             kinds += strangers.framing(peer, path)
         kinds += strangers.on_any_port(peer, "/version") + strangers.on_any_port(peer, "/nothing")

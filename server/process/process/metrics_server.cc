@@ -12,6 +12,8 @@ namespace kvorum::server {
 namespace {
 
 constexpr std::chrono::milliseconds kMetricsShutdownGrace(100);
+// No page here has a body, but those of /debug/pprof/ take one of 128 KiB.
+constexpr std::uint64_t kMaxBodyBytes = std::uint64_t{128} << 10;
 
 // RequestBatcher has places for the loops of the clients' server only, and none for this one's.
 rpc::HttpHandler WithoutLoop(rpc::HttpHandler handler) {
@@ -24,11 +26,15 @@ rpc::HttpHandler WithoutLoop(rpc::HttpHandler handler) {
 }  // namespace
 
 Result<void> MetricsServer::Bind(const Options& options,
-                                 const std::shared_ptr<rpc::TlsContext>& tls) {
+                                 const std::shared_ptr<rpc::TlsContext>& tls,
+                                 AnswerMemory& answers) {
   if (options.listen_metrics_urls.empty()) return {};
   KV_TRY(const std::vector<Url> urls, ParseUrls(options.listen_metrics_urls));
-  server_ = std::make_unique<rpc::Server>(
-      rpc::Options{.thread_name = "metrics-io", .max_connections = kMaxConnections});
+  rpc::Options limits{.thread_name = "metrics-io", .max_connections = kMaxConnections};
+  limits.max_buffered_request_bytes = kMaxBodyBytes;
+  limits.http_max_body_bytes = kMaxBodyBytes;
+  limits.answers = &answers;
+  server_ = std::make_unique<rpc::Server>(std::move(limits));
   for (const Url& url : urls) {
     if (url.tls() && tls == nullptr) {
       return Fail(Code::kInvalidArgument,

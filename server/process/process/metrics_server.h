@@ -1,7 +1,7 @@
 // The listeners of --listen-metrics-urls: metrics and health only, for probes and scrapers that
 // must not reach the data. Served from the start, before the member is ready.
 //
-// Ownership: the handler's parts and the TLS context outlive it. Bind is called before any data is
+// Ownership: the handler's parts, the TLS context and the answers' memory outlive it. Bind is called before any data is
 // touched; nothing is accepted until Serve.
 //
 // Threading: called by the main thread.
@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/answer_memory.h"
 #include "base/error.h"
 #include "rpc/http/http.h"
 #include "rpc/server/server.h"
@@ -25,8 +26,10 @@ class MetricsServer {
  public:
   static constexpr std::uint32_t kMaxConnections = 256;
 
-  // `tls` is the clients', for https; null: there is none, and https is refused.
-  Result<void> Bind(const Options& options, const std::shared_ptr<rpc::TlsContext>& tls);
+  // `tls` is the clients', for https; null: there is none, and https is refused. `answers` is
+  // theirs, too: answers and incomplete requests of both ports are bounded together.
+  Result<void> Bind(const Options& options, const std::shared_ptr<rpc::TlsContext>& tls,
+                    AnswerMemory& answers);
   // Before Serve. The handler gets requests without a loop.
   void Use(rpc::HttpHandler handler);
   void Serve();

@@ -102,7 +102,7 @@ Result<void> Process::Impl::Bind() {
     KV_INFO("distributed tracing setup enabled");
   }
   KV_RETURN_IF_ERROR(client_server.Bind());
-  KV_RETURN_IF_ERROR(metrics_server.Bind(options, client_server.tls()));
+  KV_RETURN_IF_ERROR(metrics_server.Bind(options, client_server.tls(), client_server.answers()));
   KV_TRY(const std::vector<Url> peer_urls, ParseUrls(options.listen_peer_urls));
   for (const Url& url : peer_urls) {
     KV_TRY(std::string address, transport.Bind(url));
