@@ -1,10 +1,6 @@
 #include "datadir/snapshot_checksum.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
-
-#include "base/check.h"
 
 namespace kvorum::datadir {
 namespace {
@@ -22,27 +18,6 @@ std::string NumbersOf(std::string_view bytes) {
 }
 
 }  // namespace
-
-Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
-  KV_CHECK(context_ != nullptr && EVP_DigestInit_ex(context_, EVP_sha256(), nullptr) == 1,
-           "SHA-256 is not available");
-}
-
-Sha256::~Sha256() { EVP_MD_CTX_free(context_); }
-
-void Sha256::Add(std::string_view bytes) {
-  KV_CHECK(EVP_DigestUpdate(context_, bytes.data(), bytes.size()) == 1, "SHA-256 fails");
-}
-
-std::string Sha256::Finish() {
-  std::string digest(kSnapshotHashBytes, '\0');
-  unsigned size_bytes = 0;
-  KV_CHECK(EVP_DigestFinal_ex(context_, reinterpret_cast<unsigned char*>(digest.data()),
-                              &size_bytes) == 1 &&
-               size_bytes == digest.size(),
-           "SHA-256 fails");
-  return digest;
-}
 
 Error HashMismatch(std::string_view expected, std::string_view got) {
   return {Code::kDataLoss, "expected sha256 " + NumbersOf(expected) + ", got " + NumbersOf(got)};

@@ -2,35 +2,17 @@
 // 512. Used by one thread at a time.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/file_system.h"
-
-struct evp_md_ctx_st;
+#include "base/sha256.h"
 
 namespace kvorum::datadir {
 
-inline constexpr std::size_t kSnapshotHashBytes = 32;
-
-class Sha256 {
- public:
-  Sha256();
-  ~Sha256();
-  Sha256(const Sha256&) = delete;
-  Sha256& operator=(const Sha256&) = delete;
-
-  void Add(std::string_view bytes);
-  // Ends it.
-  std::string Finish();
-
- private:
-  evp_md_ctx_st* context_;
-};
+inline constexpr std::size_t kSnapshotHashBytes = kSha256Bytes;
 
 // The refusal of a snapshot whose content has another hash than it says.
 Error HashMismatch(std::string_view expected, std::string_view got);

@@ -19,6 +19,7 @@
 #include "base/own_file.h"
 #include "base/text/gzip.h"
 #include "client/error_text.h"
+#include "base/sha256.h"
 #include "datadir/snapshot_checksum.h"
 #include "proto/rpc.pb.h"
 #include "rpc/tls/socket.h"
@@ -131,7 +132,7 @@ class TrailingHash {
   }
 
  private:
-  datadir::Sha256 hash_;
+  Sha256 hash_;
   std::string tail_;
   std::uint64_t size_bytes_ = 0;
 };
