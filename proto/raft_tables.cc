@@ -5,7 +5,7 @@ namespace kvorum::raft {
 // Messages in a log are written as members of etcd 3.7 do: fields that they set are written even if
 // they are zero (Always: all of a HardState, a change's type and node_id, auto_leave, a snapshot's
 // index and term), others are left out (an entry's type, kNormal; but see wal/batch.cc).
-// tests/server/replica/log_bytes_test.cc has their bytes.
+// tests/server/replica/drive/log_bytes_test.cc has their bytes.
 
 using wire::Always;
 using wire::ClosedEnum;

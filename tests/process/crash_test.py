@@ -1,7 +1,7 @@
 """Nothing acknowledged is lost: puts and txns from several connections, SIGKILL at random moments, restart, check.
 
 This shows what survives the end of the process. That what is acknowledged was synced is shown by the in-process test
-over a simulated disk (tests/server/replica/local_member_crash_test.cc), since a kill leaves the page cache.
+over a simulated disk (tests/server/replica/recovery/local_member_crash_test.cc), since a kill leaves the page cache.
 """
 
 import os

@@ -4,7 +4,7 @@ docs/compatibility.md names: the reads that etcd has in its log, and the type of
 
   log_records_test.py --print [--checkpoint]
 
-prints the entries of etcd whole, as tests/server/replica/log_bytes_test.cc has them; with --checkpoint that of a lease's
+prints the entries of etcd whole, as tests/server/replica/drive/log_bytes_test.cc has them; with --checkpoint that of a lease's
 checkpoint too, for which etcd takes five minutes. $KVORUM_BIN_DIR and $KVORUM_PEER_DIR say where the programs are.
 """
 
