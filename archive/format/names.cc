@@ -1,10 +1,11 @@
 #include "archive/format/names.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <charconv>
 #include <span>
 #include <string>
-#include <vector>
 
 namespace kvorum::archive {
 namespace {
