@@ -35,7 +35,7 @@ Result<Pairs> ParsePairs(std::string_view text, bool are_there) {
     if (!has_one_sign) return Invalid("an option is not of the form name=value");
     const std::string_view name = TakeUntil(value, '=');
     if (!pairs.emplace(name, value).second)
-      return Invalid("the option " + std::string(name) + " is there twice");
+      return Invalid("the option " + std::string(name) + " is given twice");
   }
   return pairs;
 }

@@ -53,7 +53,7 @@ inline std::unexpected<Error> Fail(Error error) { return std::unexpected(std::mo
 
 // The C library's text for an errno value: "No such file or directory".
 std::string ErrnoText(int number);
-// Go's, which begins with a lower-case letter.
+// The text that Go has for it, which begins with a lower-case letter.
 std::string GoErrnoText(int number);
 
 }  // namespace kvorum

@@ -143,7 +143,7 @@ void Log::SetApplying(Index index) {
 
 void Log::SetApplied(Index index) {
   KV_CHECK(index >= applied_, "applied goes back");
-  KV_CHECK(index <= applying_, "applied what was not given out");
+  KV_CHECK(index <= applying_, "an entry was applied before it was given out");
   std::size_t size_bytes = 0;
   for (const Entry& entry : Range(first_unapplied(), index)) size_bytes += SizeBytes(entry);
   unapplied_size_bytes_ -= size_bytes;

@@ -41,7 +41,7 @@ class DueList {
     timer_ = first;
     return first;
   }
-  // The timer for this time fired; false if it has been replaced.
+  // The timer for this time fired. False if another timer has replaced it since.
   bool OnTimer(TimePoint when) {
     if (!timer_is_set_ || timer_ != when) return false;
     timer_is_set_ = false;

@@ -53,10 +53,10 @@ class KeptBatches {
   void CheckInvariants(std::int64_t revision) const {
     for (std::size_t i = 1; i < batches_.size(); ++i) {
       KV_CHECK(batches_[i]->first_revision() == batches_[i - 1]->last_revision() + 1,
-               "the batches that are kept have a gap");
+               "the kept batches have a gap");
     }
     KV_CHECK(batches_.empty() || batches_.back()->last_revision() == revision,
-             "the batches that are kept end before the present");
+             "the kept batches end before the newest revision");
   }
 
  private:

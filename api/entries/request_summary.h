@@ -17,11 +17,11 @@ std::string EntrySummary(std::string_view entry);
 
 struct CallSummary {
   std::string text;
-  std::int64_t operations = -1;  // as etcd counts them: a put is 1, a range 0; -1: it does not say
+  std::int64_t operations = -1;  // as etcd counts them: a put is 1, a range 0; -1: not counted
   bool only_reads = false;
 };
-// Those of calls to methods of the KV service, by their requests. A txn's operations are those of
-// the branch that was taken, which is not known: the longer one.
+// The summaries of calls to the KV service. The branch that a txn took is not known here, so the
+// longer one is counted.
 CallSummary SummarizeRange(std::string_view request);
 CallSummary SummarizePut(std::string_view request);
 CallSummary SummarizeDeleteRange(std::string_view request);

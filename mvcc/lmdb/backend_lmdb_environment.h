@@ -152,10 +152,11 @@ class LmdbEnvironment {
   // True if there is no reader; the caller holds the readers' mutex.
   bool idle() const { return live_ == 0; }
 
-  // Doubles the map (address space), once there is a moment without readers: LMDB takes the old one
-  // away. Live readers are asked to end (MustEnd), and while they do, others are admitted: one of
-  // the first may wait for them. Then those are asked too, and new ones wait, but not for long: if
-  // one is still there then, it begins anew.
+  // Doubles the map (address space) at a moment without readers, since LMDB takes the old map away.
+  // Live readers are asked to end (MustEnd). Until they have ended, new readers are admitted: an
+  // old one may be waiting for a new one. After that the new readers are asked to end too, and
+  // further ones wait. If a reader is left after a short time, all of this is repeated with more
+  // time.
   Result<void> GrowMap();
   // Makes all commits up to now durable and each later one by itself; does nothing if each was.
   Result<void> SyncEachCommitFromNow();

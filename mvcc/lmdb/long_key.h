@@ -38,7 +38,8 @@ BucketRecord StoredForm(std::string_view long_key, std::string_view value);
 // The stored key alone.
 std::string StoredKey(std::string_view long_key);
 
-// Views of the record that is stored so. kDataLoss for a long key's value that is not as above.
+// Views of a stored record's key and value. kDataLoss if a long key's value does not have the form
+// above.
 struct BucketRecordView {
   std::string_view key;
   std::string_view value;

@@ -214,7 +214,7 @@ void WriteBuffer::WhenRoom(std::move_only_function<void()> resume) {
   {
     std::lock_guard lock(mutex_);
     if (PendingBytes() > limit_bytes_ / 2) {
-      KV_CHECK(!resume_, "one waiter for room at a time");
+      KV_CHECK(!resume_, "two waiters for room in the buffer");
       resume_ = std::move(resume);
       return;
     }

@@ -20,7 +20,7 @@ class RangeSet {
   std::size_t size() const { return ranges_.size(); }
 
  private:
-  // A range's end. A single key ends after itself: at the key, inclusively.
+  // A range's end. The range of a single key ends at that key, inclusively.
   struct End {
     std::string_view key;
     bool inclusive = false;

@@ -70,7 +70,7 @@ void HistorySum::Add(const WriteBatch& batch) {
     }
   }
   std::lock_guard lock(mutex_);
-  // Those that are no longer among the last stand at the end: consecutive but for a multiple.
+  // The points that are no longer recent are among the last kRecent + 1; all before are multiples.
   const auto tail = points_.end() - std::min<std::ptrdiff_t>(std::ssize(points_), kRecent + 1);
   points_.erase(
       std::remove_if(tail, points_.end(),

@@ -48,7 +48,7 @@ RangeScope WriteTxn::Scope() {
 }
 
 Result<std::string_view> WriteTxn::Find(Revision revision) {
-  // The buffer is looked at first: a record that leaves it later is in a reader opened afterwards.
+  // The buffer comes first: a record that leaves it later is seen by a reader opened afterwards.
   if (!buffer_) buffer_ = store_.state_->buffer.CurrentView();
   if (const RevisionRecord* record = buffer_->Find(revision)) return record->value;
   if (const RevisionRecord* record = store_.state_->buffer.FindStaged(revision))

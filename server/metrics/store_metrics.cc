@@ -58,7 +58,7 @@ void AddCompactionRows(MetricsRegistry& registry, const MetricSources& of) {
                      "Time of a compaction.",
                      [store]() -> const Histogram& { return store().compaction; });
   registry.Histogram("etcd_debugging_mvcc_index_compaction_pause_duration_milliseconds",
-                     "Time of a step through the index.",
+                     "Time of one step of a compaction of the index.",
                      [store]() -> const Histogram& { return store().index_compaction_pause; });
 }
 
@@ -119,7 +119,7 @@ void AddDiskRows(MetricsRegistry& registry, const MetricSources& of) {
     registry.ZeroHistogram(name, DoublingBounds(0.001, 14), "Time of saving a v2 snapshot.", kNoV2);
   }
   constexpr const char* kWithTransfer =
-      "a received database is written while it arrives: "
+      "a received database is written while it arrives, see "
       "etcd_network_snapshot_receive_total_duration_seconds";
   registry.ZeroHistogram("etcd_snap_db_fsync_duration_seconds", DoublingBounds(0.001, 14),
                          "Time of syncing a received database.", kWithTransfer);

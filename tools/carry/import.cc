@@ -63,7 +63,7 @@ class ExportReader {
       if (text_.size() >= kMostLineBytes) return Bad("the line is too long");
       text_ += static_cast<char>(c);
     }
-    // Every line of an export that was not cut off has an end.
+    // Each line of a complete export ends with a newline.
     if (c != '\n') return Bad("the export is cut off here");
     auto line = ReadExportLine(text_);
     if (!line) return Bad(line.error().message);

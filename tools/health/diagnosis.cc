@@ -113,7 +113,7 @@ class Rules {
       }
       if (client::IsApiError(member.reading.unreachable)) {
         Add(Severity::kCritical, "refused", member.reading.Name(),
-            "it refuses the request: " + member.reading.unreachable,
+            "refuses the request: " + member.reading.unreachable,
             "log in with --user as a user with the root role");
         continue;
       }

@@ -33,7 +33,7 @@ struct TopMember {
   std::string replica = {};  // what is wrong with its copy of the keys; empty: nothing
 };
 
-// Writes under a prefix, as a sample of the events saw them.
+// The writes under a prefix, estimated from a sample of the events.
 struct HotPrefix {
   std::string prefix;
   double share = 0;  // of all events: 0 to 1

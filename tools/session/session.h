@@ -39,7 +39,7 @@ class Session {
   // A client with other options than the line's, which options() has.
   static Outcome<std::unique_ptr<client::Client>> ConnectWith(const client::Options& options);
 
-  // The options for another cluster's endpoints, as the flags that begin with dest- say.
+  // The options for another cluster's endpoints, taken from the flags that begin with dest-.
   client::Options DestinationOptions(const Invocation& invocation,
                                      std::vector<std::string> endpoints, const LogIn& log_in) const;
 

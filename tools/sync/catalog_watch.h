@@ -21,7 +21,8 @@ using CatalogRows = std::map<std::string, CatalogRow>;  // by a key that a chang
 
 struct CatalogWatch {
   std::string prefix;
-  // The rows of what stands below the prefix. What cannot be shown is reported once per revision.
+  // The rows of the objects below the prefix. An object that cannot be shown is reported once per
+  // revision.
   std::function<CatalogRows(const sync::ObjectMap& objects)> rows;
   // Refuses a value; it is reported, and not among the objects.
   std::function<Result<void>(std::string_view rest, std::string_view value)> check = {};

@@ -38,7 +38,7 @@ Outcome<Prefixes> PrefixesFrom(const FlagSet& flags) {
     if (name.empty()) return refuse("the name is empty");
     if (!IsValidUtf8(name)) return refuse("the name is not UTF-8");
     if (prefix.empty()) return refuse("the prefix is empty");
-    if (!prefixes.emplace(name, prefix).second) return refuse("the name is there twice");
+    if (!prefixes.emplace(name, prefix).second) return refuse("the name is given twice");
   }
   if (prefixes.empty()) return BadArguments("--type is empty");
   return prefixes;

@@ -58,7 +58,7 @@ Outcome<sync::DeltaClientOptions> DeltaOptionsFrom(const FlagSet& flags, const S
   for (const std::string& type : options.types) KV_RETURN_IF_ERROR(check("--type", type));
   std::ranges::sort(options.types);
   if (const auto twice = std::ranges::adjacent_find(options.types); twice != options.types.end())
-    return BadArguments("--type " + GoQuote(*twice) + ": it is there twice");
+    return BadArguments("--type " + GoQuote(*twice) + ": it is given twice");
   if (flags.IsSet("nack")) {
     KV_RETURN_IF_ERROR(check("--nack", flags.String("nack")));
     options.refusal = flags.String("nack");

@@ -28,7 +28,7 @@ struct HttpAnswer {
 Result<HttpAnswer> HttpGet(const std::string& endpoint, std::string_view path,
                            const client::TlsOptions& tls, std::chrono::nanoseconds timeout);
 
-// The last second of the first certificate in a PEM file.
+// The time at which the first certificate in a PEM file expires.
 Result<std::chrono::sys_seconds> CertificateEnd(const std::string& file);
 
 }  // namespace kvorum::ctl

@@ -124,7 +124,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
         done_(std::move(done)) {}
 
   void Start(Duration timeout) {
-    // The operation in progress keeps this alive; the timer does not: it is a member.
+    // The operation in progress keeps this alive. The timer, a member, does not.
     timeout_.Arm(timeout, [weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->GiveUp("connect: timed out");
     });

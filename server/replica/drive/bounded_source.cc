@@ -33,10 +33,9 @@ std::optional<Error> BoundedSource::PassedLimit() const {
   if (database_.file_bytes() > most_file_bytes_) why = "too much was written meanwhile";
   if (!database_.has_space()) why = "this member's disk is nearly full";
   if (why.empty()) return std::nullopt;
-  return Error{Code::kUnavailable,
-               "the snapshot was given up, since it keeps the database's pages from being used "
-               "again: " +
-                   why};
+  return Error{
+      Code::kUnavailable,
+      "the snapshot was given up, because it keeps the database from reusing its pages: " + why};
 }
 
 Result<void> BoundedSource::CheckLimits() {

@@ -30,9 +30,9 @@ std::map<raft::MemberId, PeerVersions> AskVersions(PeerRequester& peers,
                                                    Duration timeout,
                                                    Unreached unreached = Unreached::kIsLogged);
 
-// The version to propose, or nullopt if it is to stay. `servers` holds each member's own version,
-// nullopt for one that does not answer. While a downgrade is under way it falls to the target, from
-// the minor version above it.
+// The version to propose, or nullopt if the current one stays. `servers` holds each member's own
+// version, nullopt for one that does not answer. A downgrade lowers the version by one minor
+// version, to its target.
 std::optional<std::string> DecideClusterVersion(
     std::string_view current, const DowngradeInfo& downgrade,
     const std::vector<std::optional<std::string>>& servers);

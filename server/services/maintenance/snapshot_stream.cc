@@ -273,7 +273,7 @@ void SnapshotStream::WatchForStall(std::uint64_t taken_before) {
     if (self->taken_ != taken_before) return self->WatchForStall(self->taken_);
     self->GiveUp();
     self->stream_->Cut({Code::kUnavailable,
-                        "the snapshot was given up, since its client has taken nothing for long"});
+                        "the snapshot was given up, because its client has not read for too long"});
   });
 }
 

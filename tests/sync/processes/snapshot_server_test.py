@@ -292,7 +292,7 @@ class SnapshotServer:
     def test_bad_input_is_named(self):
         for flags, why in (
                 (["--type", "dp"], '--type "dp": it is not NAME=PREFIX'),
-                (["--type", "dp=/a", "--type", "dp=/b"], '--type "dp=/b": the name is there twice'),
+                (["--type", "dp=/a", "--type", "dp=/b"], '--type "dp=/b": the name is given twice'),
                 (["--type", "dp="], '--type "dp=": the prefix is empty'),
                 (["--type", "=/a"], '--type "=/a": the name is empty'),
                 (["--type", b"\xff=/a"], r'--type "\xff=/a": the name is not UTF-8'),
@@ -310,7 +310,7 @@ class SnapshotServer:
         for flags, why in (
                 (["--node", "", "--type", "dp"], "--node is empty"),
                 (["--node", "z", "--type", ""], "--type is empty"),
-                (["--node", "z", "--type", "dp", "--type", "dp"], '--type "dp": it is there twice'),
+                (["--node", "z", "--type", "dp", "--type", "dp"], '--type "dp": it is given twice'),
                 (["--node", b"\xff", "--type", "dp"], "--node is not UTF-8"),
                 (["--node", "z", "--type", "dp", "--nack", ""], "--nack is empty"),
                 (["--node", "z", "--type", "dp", "--address", ""], "--address is empty")):
