@@ -87,7 +87,7 @@ using Target = std::variant<ToLatest, ToIndex, ToRevision, ToTime>;
 struct Plan {
   HistoryId history = 0;
   BaseName base;
-  std::vector<LogName> logs;  // the last one may lead past the target
+  std::vector<LogName> logs{};  // the last one may lead past the target
   Target target;
   // No entry behind it, whatever the target: another history left this one there.
   std::optional<raft::Index> end;

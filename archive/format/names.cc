@@ -57,7 +57,7 @@ bool Strip(std::string_view& text, std::string_view prefix, std::string_view suf
   return true;
 }
 
-std::optional<ObjectName> ParseLog(std::string_view text) {
+std::optional<ObjectName> ParseLogName(std::string_view text) {
   std::array<std::int64_t, 4> numbers{};
   if (!Strip(text, "log/", ".gz") || !ParseNumbers(text, numbers)) return std::nullopt;
   const LogName name = {.first = IndexOf(numbers[0]),
@@ -68,7 +68,7 @@ std::optional<ObjectName> ParseLog(std::string_view text) {
   return name;
 }
 
-std::optional<ObjectName> ParseBase(std::string_view text) {
+std::optional<ObjectName> ParseBaseObject(std::string_view text) {
   if (!Strip(text, "base/", "")) return std::nullopt;
   const std::size_t slash = text.find('/');
   std::array<std::int64_t, 3> numbers{};
@@ -84,7 +84,7 @@ std::optional<ObjectName> ParseBase(std::string_view text) {
   return PartName{.base = base, .number = static_cast<std::uint32_t>(*number)};
 }
 
-std::optional<ObjectName> ParseGap(std::string_view text) {
+std::optional<ObjectName> ParseGapName(std::string_view text) {
   std::array<std::int64_t, 2> numbers{};
   if (!Strip(text, "gap/", ".json") || !ParseNumbers(text, numbers)) return std::nullopt;
   const GapName gap = {.from = IndexOf(numbers[0]), .to = IndexOf(numbers[1])};
@@ -141,9 +141,9 @@ std::optional<ObjectKey> ParseKey(std::string_view text) {
   std::optional<ObjectName> name;
   if (text == "history.json") name = HistoryFileName{};
   else if (text == "mark.json") name = MarkName{};
-  else if (text.starts_with("log/")) name = ParseLog(text);
-  else if (text.starts_with("base/")) name = ParseBase(text);
-  else if (text.starts_with("gap/")) name = ParseGap(text);
+  else if (text.starts_with("log/")) name = ParseLogName(text);
+  else if (text.starts_with("base/")) name = ParseBaseObject(text);
+  else if (text.starts_with("gap/")) name = ParseGapName(text);
   if (!name) return std::nullopt;
   return ObjectKey{.history = *history, .name = *name};
 }

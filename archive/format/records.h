@@ -36,10 +36,10 @@ struct Origin {
 struct HistoryRecord {
   HistoryId id = 0;
   std::uint64_t cluster_id = 0;
-  std::string reason;  // `new`, `restore`, `force-new-cluster`, `asked`
+  std::string reason{};  // `new`, `restore`, `force-new-cluster`, `asked`
   UnixMillis began_ms = 0;
   raft::Index first = 0;  // the first entry that the history may have
-  std::optional<Origin> parent;
+  std::optional<Origin> parent{};
 
   friend bool operator==(const HistoryRecord&, const HistoryRecord&) = default;
 };
