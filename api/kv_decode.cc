@@ -163,11 +163,23 @@ constexpr auto kEmpty = Describe<EmptyMessage>(
     "etcdserverpb.AuthStatusRequest etcdserverpb.AuthUserListRequest "
     "etcdserverpb.AuthRoleListRequest");
 
-constexpr const wire::Table* kKvTables[] = {
-    &kResponseHeader,    &kKeyValue,    &kRangeRequest,       &kRangeResponse,
-    &kPutRequest,        &kPutResponse, &kDeleteRangeRequest, &kDeleteRangeResponse,
-    &kCompactionRequest, &kTxnRequest,  &kTxnResponse,        &kTxnCompare,
-    &kRequestOp,         &kResponseOp,  &kHeaderAlone,        &kEmpty};
+constexpr const wire::Table* kKvTables[] = {&kResponseHeader,
+                                            &kKeyValue,
+                                            &kRangeRequest,
+                                            &kRangeResponse,
+                                            &kPutRequest,
+                                            &kPutResponse,
+                                            &kDeleteRangeRequest,
+                                            &kDeleteRangeResponse,
+                                            &kCompactionRequest,
+                                            &kTxnRequest,
+                                            &kTxnResponse,
+                                            &kTxnCompare,
+                                            &kRequestOp,
+                                            &kResponseOp,
+                                            &kRangeStreamResponse,
+                                            &kHeaderAlone,
+                                            &kEmpty};
 
 }  // namespace
 

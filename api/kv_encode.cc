@@ -43,6 +43,8 @@ constexpr Row kTxnRows[] = {Part(1, "header", kResponseHeader),
                             wire::Bare(2, "succeeded", FieldType::kBool),
                             Many(Part(3, "responses", kResponseOp))};
 
+constexpr Row kRangeStreamRows[] = {Part(1, "range_response", kRangeResponse)};
+
 constexpr Row kResponseOpRows[] = {
     Either("response", Part(1, "response_range", kRangeResponse)),
     Either("response", Part(2, "response_put", kPutResponse)),
@@ -58,6 +60,7 @@ constexpr std::uint32_t kDeleted = NumberOf(kDeleteRangeRows, "deleted");
 constexpr std::uint32_t kPrevKvs = NumberOf(kDeleteRangeRows, "prev_kvs");
 constexpr std::uint32_t kSucceeded = NumberOf(kTxnRows, "succeeded");
 constexpr std::uint32_t kResponses = NumberOf(kTxnRows, "responses");
+constexpr std::uint32_t kStreamedRange = NumberOf(kRangeStreamRows, "range_response");
 constexpr std::uint32_t kRangeOp = NumberOf(kResponseOpRows, "response_range");
 constexpr std::uint32_t kPutOp = NumberOf(kResponseOpRows, "response_put");
 constexpr std::uint32_t kDeleteRangeOp = NumberOf(kResponseOpRows, "response_delete_range");
@@ -86,6 +89,8 @@ constexpr wire::Table kPutResponse = ByHand("etcdserverpb.PutResponse", kPutRows
 constexpr wire::Table kDeleteRangeResponse =
     ByHand("etcdserverpb.DeleteRangeResponse", kDeleteRangeRows);
 constexpr wire::Table kTxnResponse = ByHand("etcdserverpb.TxnResponse", kTxnRows);
+constexpr wire::Table kRangeStreamResponse =
+    ByHand("etcdserverpb.RangeStreamResponse", kRangeStreamRows);
 constexpr wire::Table kResponseOp = ByHand("etcdserverpb.ResponseOp", kResponseOpRows);
 
 namespace {
@@ -281,7 +286,7 @@ SharedBytes RangeEncoder::Finish(bool more, std::int64_t count) {
 
 ByteChain WrapStreamChunk(SharedBytes range_response) {
   std::string header;
-  wire::AppendLengthDelimitedHeader(header, 1, range_response.size());
+  wire::AppendLengthDelimitedHeader(header, kStreamedRange, range_response.size());
   ByteChain chain;
   chain.push_back(SharedBytes::Copy(header));
   chain.push_back(std::move(range_response));

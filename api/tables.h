@@ -48,6 +48,7 @@ extern const wire::Table kPutResponse;
 extern const wire::Table kDeleteRangeResponse;
 extern const wire::Table kTxnResponse;
 extern const wire::Table kResponseOp;
+extern const wire::Table kRangeStreamResponse;
 
 // The lists of the folder's files; MessageNamed() looks in all of them.
 MessageTables AlarmTables();

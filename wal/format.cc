@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/crc32c.h"
+#include "proto/fields.h"
 #include "proto/wire.h"
 
 namespace kvorum::wal {
@@ -16,9 +17,12 @@ constexpr int kTopByteShift = 56;
 constexpr std::uint64_t kRecordSizeMask = (std::uint64_t{1} << kTopByteShift) - 1;
 constexpr std::uint64_t kPaddedFlag = 0x80;
 
-constexpr std::uint32_t kTypeField = 1;
-constexpr std::uint32_t kCrcField = 2;
-constexpr std::uint32_t kDataField = 3;
+constexpr wire::Row kRecordRows[] = {wire::Bare(1, "type", wire::FieldType::kInt64),
+                                     wire::Bare(2, "crc", wire::FieldType::kUint32),
+                                     wire::Bare(3, "data", wire::FieldType::kBytes)};
+constexpr std::uint32_t kTypeField = wire::NumberOf(kRecordRows, "type");
+constexpr std::uint32_t kCrcField = wire::NumberOf(kRecordRows, "crc");
+constexpr std::uint32_t kDataField = wire::NumberOf(kRecordRows, "data");
 
 constexpr std::string_view kSealMagic = "kvs1";
 constexpr std::size_t kSealFrameCrcAt = 4;
@@ -51,6 +55,8 @@ std::uint32_t SealOwnCrc(std::string_view data, std::uint64_t sequence, std::uin
 }
 
 }  // namespace
+
+constexpr wire::Table kRecordTable = wire::ByHand("walpb.Record", kRecordRows);
 
 FrameSize FrameSizeOf(std::uint64_t record_bytes) {
   return {record_bytes, (kFrameAlignment - record_bytes % kFrameAlignment) % kFrameAlignment};

@@ -112,6 +112,10 @@
 #include <string>
 #include <string_view>
 
+namespace kvorum::wire {
+struct Table;
+}
+
 namespace kvorum::wal {
 
 inline constexpr std::size_t kFrameHeaderBytes = 8;
@@ -153,6 +157,9 @@ struct Record {
   std::uint32_t crc = 0;
   std::string_view data;  // borrowed
 };
+
+// The record's fields; wal::MessageTables() lists the table.
+extern const wire::Table kRecordTable;
 
 // Writes the bytes before the data, kMaxRecordOverheadBytes at most; returns their end.
 char* WriteRecordPrefix(char* out, RecordType type, std::uint32_t crc, std::size_t data_bytes);

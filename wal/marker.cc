@@ -2,6 +2,7 @@
 
 #include "proto/fields.h"
 #include "proto/raft_tables.h"
+#include "wal/format.h"
 
 namespace kvorum::wal {
 namespace {
@@ -17,7 +18,7 @@ constexpr auto kMarker =
                    Always<Field<2, &SnapshotMarker::term>>,
                    wire::Nested<3, &SnapshotMarker::conf_state, raft::kConfStateTable>>(
         "walpb.Snapshot", wire::OtherTypes::kAreMalformed);
-constexpr const wire::Table* kTables[] = {&kMetadata, &kMarker};
+constexpr const wire::Table* kTables[] = {&kMetadata, &kMarker, &kRecordTable};
 
 }  // namespace
 

@@ -1,16 +1,49 @@
 #include "api/entries/internal_request.h"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+
 #include "api/entries/entry_kinds.h"
+#include "proto/fields.h"
 #include "proto/wire.h"
 
 namespace kvorum::server {
 namespace {
 
-constexpr std::uint32_t kIdField = 1;
-constexpr std::uint32_t kHeaderField = 100;
-constexpr std::uint32_t kHeaderIdField = 1;
-constexpr std::uint32_t kHeaderUserField = 2;
-constexpr std::uint32_t kHeaderAuthRevisionField = 3;
+constexpr wire::Row kRequestHeaderRows[] = {
+    wire::Bare(1, "ID", wire::FieldType::kUint64),
+    wire::Bare(2, "username", wire::FieldType::kString),
+    wire::Bare(3, "auth_revision", wire::FieldType::kUint64)};
+constexpr wire::Table kRequestHeader =
+    wire::ByHand("etcdserverpb.RequestHeader", kRequestHeaderRows);
+
+template <std::size_t size>
+consteval std::array<wire::Row, size> InOrder(std::array<wire::Row, size> rows) {
+  std::ranges::sort(rows, {}, &wire::Row::number);
+  return rows;
+}
+
+#define KV_ENTRY_KIND(name, number, field, ...) \
+  wire::Bare(number, field, wire::FieldType::kMessage),
+constexpr auto kRowsFromNone = InOrder(std::to_array<wire::Row>(
+    {wire::Bare(1, "ID", wire::FieldType::kUint64), wire::Part(100, "header", kRequestHeader),
+     KV_ENTRY_KINDS(KV_ENTRY_KIND)}));
+#undef KV_ENTRY_KIND
+// The first row is kNone, which has no field.
+constexpr std::span<const wire::Row> kRequestRows = std::span(kRowsFromNone).subspan(1);
+constexpr wire::Table kInternalRequest =
+    wire::ByHand("etcdserverpb.InternalRaftRequest", kRequestRows);
+
+constexpr const wire::Table* kRequestTables[] = {&kRequestHeader, &kInternalRequest};
+
+constexpr std::uint32_t kIdField = wire::NumberOf(kRequestRows, "ID");
+constexpr std::uint32_t kHeaderField = wire::NumberOf(kRequestRows, "header");
+constexpr std::uint32_t kHeaderIdField = wire::NumberOf(kRequestHeaderRows, "ID");
+constexpr std::uint32_t kHeaderUserField = wire::NumberOf(kRequestHeaderRows, "username");
+constexpr std::uint32_t kHeaderAuthRevisionField =
+    wire::NumberOf(kRequestHeaderRows, "auth_revision");
 
 Result<RequestKind> KindOf(std::uint32_t field) {
   return VisitEntryKind(static_cast<RequestKind>(field),
@@ -18,6 +51,8 @@ Result<RequestKind> KindOf(std::uint32_t field) {
 }
 
 }  // namespace
+
+MessageTables InternalRequestTables() { return kRequestTables; }
 
 SharedBytes EncodeInternalRequest(const InternalRequest& request) {
   const auto field = static_cast<std::uint32_t>(request.kind);

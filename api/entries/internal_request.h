@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "api/entries/request_kind.h"
+#include "api/message_tables.h"
 #include "base/error.h"
 #include "base/shared_bytes.h"
 
@@ -30,5 +31,9 @@ inline SharedBytes EncodeInternalRequest(std::uint64_t id, RequestKind kind,
 // kUnimplemented, naming the field, for a kind that this version does not know: a replica that
 // skipped it would diverge.
 Result<InternalRequest> DecodeInternalRequest(std::string_view bytes);
+
+// The tables of the request and of its header, for the test that compares tables with the .proto
+// files.
+MessageTables InternalRequestTables();
 
 }  // namespace kvorum::server

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "api/entries/internal_request.h"
 #include "api/entries/request_kind.h"
 #include "auth/auth_record.h"
 #include "base/rng.h"
@@ -54,8 +55,9 @@ using wire::Table;
 
 std::vector<const Table*> AllTables() {
   std::vector<const Table*> tables;
-  for (const auto library : {raft::MessageTables(), wal::MessageTables(), lease::MessageTables(),
-                             auth::MessageTables(), rpc::HealthMessageTables()})
+  for (const auto library :
+       {raft::MessageTables(), wal::MessageTables(), lease::MessageTables(), auth::MessageTables(),
+        rpc::HealthMessageTables(), server::InternalRequestTables()})
     tables.insert(tables.end(), library.begin(), library.end());
   for (const auto library : server::AllMessageTables())
     tables.insert(tables.end(), library.begin(), library.end());
@@ -64,7 +66,9 @@ std::vector<const Table*> AllTables() {
 
 // Fields of the .proto files that no table has, each for a reason.
 const std::set<std::string> kIgnored = {
-    "etcdserverpb.InternalAuthenticateRequest.password",  // never in our log
+    "etcdserverpb.InternalAuthenticateRequest.password",        // never in our log
+    "etcdserverpb.InternalRaftRequest.range",                   // a read, never in a log
+    "etcdserverpb.InternalRaftRequest.downgrade_version_test",  // in logs of etcd's tests
 };
 
 // The linker drops a generated file that nothing references, and its messages with it.
