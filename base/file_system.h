@@ -60,12 +60,22 @@ class FileSystem {
   // Does not block: kInvalidArgument for a named pipe or a device.
   virtual Result<std::unique_ptr<File>> Open(const std::string& path, OpenMode mode) = 0;
   virtual Result<bool> Exists(const std::string& path) = 0;
+  // The file or folder of this name itself: a symbolic link is not followed. kNotFound without one.
+  struct Status {
+    enum class Kind : std::uint8_t { kFile, kFolder, kOther };
+    Kind kind = Kind::kFile;
+    std::uint64_t size_bytes = 0;  // of a file
+  };
+  virtual Result<Status> Look(const std::string& path) = 0;
   // Names (not paths) in the directory, sorted.
   virtual Result<std::vector<std::string>> List(const std::string& dir) = 0;
   // Creates the directory and its missing parents with mode 0700. An existing directory is fine.
   virtual Result<void> MakeDirectories(const std::string& dir) = 0;
   // Atomic; replaces a file of the new name.
   virtual Result<void> Rename(const std::string& from, const std::string& to) = 0;
+  // For files. Atomic, between machines that share the file system as well; kAlreadyExists if
+  // something has the new name.
+  virtual Result<void> RenameIfAbsent(const std::string& from, const std::string& to) = 0;
   // Removes a file or an empty directory.
   virtual Result<void> Remove(const std::string& path) = 0;
   virtual Result<void> SyncDirectory(const std::string& dir) = 0;

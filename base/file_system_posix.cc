@@ -167,6 +167,27 @@ class PosixFile final : public File {
   std::string path_;
 };
 
+// Both names are of one file.
+bool AreOneFile(const std::string& one, const std::string& other) {
+  struct stat first = {};
+  struct stat second = {};
+  return ::lstat(one.c_str(), &first) == 0 && ::lstat(other.c_str(), &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+// For file systems that cannot rename in this way, NFS for one. The answer to a link that was made
+// may be lost there, and a second try then finds the name taken, by the same file.
+int LinkAndRemove(const std::string& from, const std::string& to) {
+  if (::link(from.c_str(), to.c_str()) != 0) {
+    const int error = errno;
+    if (!AreOneFile(from, to)) {
+      errno = error;
+      return -1;
+    }
+  }
+  return ::unlink(from.c_str());
+}
+
 bool IsNameOf(const std::string& path, int fd) {
   struct stat named = {};
   struct stat opened = {};
@@ -239,6 +260,15 @@ class MachineFileSystem final : public FileSystem {
     return FailErrno("stat", path, errno);
   }
 
+  Result<Status> Look(const std::string& path) override {
+    struct stat status = {};
+    if (::lstat(path.c_str(), &status) != 0) return FailErrno("stat", path, errno);
+    if (S_ISDIR(status.st_mode)) return Status{.kind = Status::Kind::kFolder};
+    if (!S_ISREG(status.st_mode)) return Status{.kind = Status::Kind::kOther};
+    return Status{.kind = Status::Kind::kFile,
+                  .size_bytes = static_cast<std::uint64_t>(status.st_size)};
+  }
+
   Result<std::vector<std::string>> List(const std::string& dir) override {
     const std::unique_ptr<DIR, int (*)(DIR*)> stream(::opendir(dir.c_str()), &::closedir);
     if (stream == nullptr) return FailErrno("list", dir, errno);
@@ -272,6 +302,15 @@ class MachineFileSystem final : public FileSystem {
     if (::rename(from.c_str(), to.c_str()) != 0) {
       return FailErrno("rename", from + " to " + to, errno);
     }
+    return {};
+  }
+
+  Result<void> RenameIfAbsent(const std::string& from, const std::string& to) override {
+    int result = ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE);
+    if (result != 0 && (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)) {
+      result = LinkAndRemove(from, to);
+    }
+    if (result != 0) return FailErrno("rename", from + " to " + to, errno);
     return {};
   }
 

@@ -72,6 +72,32 @@ class FileSystemTest : public testing::TestWithParam<Kind> {
   FileSystem* fs_ = nullptr;
 };
 
+TEST_P(FileSystemTest, ARenameIfAbsentLeavesTheFileThatHasTheName) {
+  Make("new", "new");
+  Make("old", "old");
+  const auto refused = fs_->RenameIfAbsent(Path("new"), Path("old"));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Code::kAlreadyExists);
+  EXPECT_EQ(Content("old"), "old");
+  EXPECT_EQ(Content("new"), "new");
+  ASSERT_TRUE(fs_->RenameIfAbsent(Path("new"), Path("free")).has_value());
+  EXPECT_EQ(Content("free"), "new");
+  EXPECT_FALSE(fs_->Exists(Path("new")).value());
+}
+
+TEST_P(FileSystemTest, ALookTellsFilesFromFolders) {
+  using Found = FileSystem::Status::Kind;
+  Make("f", "four");
+  ASSERT_TRUE(fs_->MakeDirectories(Path("d")).has_value());
+  EXPECT_EQ(fs_->Look(Path("f")).value().kind, Found::kFile);
+  EXPECT_EQ(fs_->Look(Path("f")).value().size_bytes, 4u);
+  EXPECT_EQ(fs_->Look(Path("d")).value().kind, Found::kFolder);
+  EXPECT_EQ(fs_->Look(Path("absent")).error().code, Code::kNotFound);
+  if (GetParam() == Kind::kSim) return;
+  std::filesystem::create_symlink("f", Path("link"));
+  EXPECT_EQ(fs_->Look(Path("link")).value().kind, Found::kOther);
+}
+
 TEST_P(FileSystemTest, ReadsWhatWasWritten) {
   const auto file = Make("f");
   const std::string_view parts[] = {"hello", "", " ", "world"};

@@ -36,6 +36,9 @@ class KilledFileSystem final : public FileSystem {
   Result<bool> Exists(const std::string& path) override {
     return Call([&] { return disk_.Exists(path); });
   }
+  Result<Status> Look(const std::string& path) override {
+    return Call([&] { return disk_.Look(path); });
+  }
   Result<std::vector<std::string>> List(const std::string& dir) override {
     return Call([&] { return disk_.List(dir); });
   }
@@ -44,6 +47,9 @@ class KilledFileSystem final : public FileSystem {
   }
   Result<void> Rename(const std::string& from, const std::string& to) override {
     return Call([&] { return disk_.Rename(from, to); });
+  }
+  Result<void> RenameIfAbsent(const std::string& from, const std::string& to) override {
+    return Call([&] { return disk_.RenameIfAbsent(from, to); });
   }
   Result<void> Remove(const std::string& path) override {
     return Call([&] { return disk_.Remove(path); });

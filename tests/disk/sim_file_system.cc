@@ -189,6 +189,14 @@ Result<bool> SimFileSystem::Exists(const std::string& path) {
   return current_.contains(NormalizedPath(path));
 }
 
+Result<FileSystem::Status> SimFileSystem::Look(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  KV_RETURN_IF_ERROR(CheckPower());
+  KV_TRY(const InodePtr inode, Find(NormalizedPath(path)));
+  if (inode->is_folder) return Status{.kind = Status::Kind::kFolder};
+  return Status{.kind = Status::Kind::kFile, .size_bytes = inode->size_bytes};
+}
+
 Result<std::vector<std::string>> SimFileSystem::List(const std::string& raw_dir) {
   const std::string dir = NormalizedPath(raw_dir);
   const std::lock_guard lock(mutex_);
@@ -234,6 +242,20 @@ Result<void> SimFileSystem::Rename(const std::string& raw_from, const std::strin
   if (observer_) observer_();
   const std::lock_guard lock(mutex_);
   KV_RETURN_IF_ERROR(BeginWrite(Operation::kRename, from));
+  return RenameLocked(from, to);
+}
+
+Result<void> SimFileSystem::RenameIfAbsent(const std::string& raw_from, const std::string& raw_to) {
+  const std::string from = NormalizedPath(raw_from);
+  const std::string to = NormalizedPath(raw_to);
+  if (observer_) observer_();
+  const std::lock_guard lock(mutex_);
+  KV_RETURN_IF_ERROR(BeginWrite(Operation::kRename, from));
+  if (current_.contains(to)) return Fail(Code::kAlreadyExists, to + ": File exists");
+  return RenameLocked(from, to);
+}
+
+Result<void> SimFileSystem::RenameLocked(const std::string& from, const std::string& to) {
   KV_TRY(const InodePtr inode, Find(from));
   KV_RETURN_IF_ERROR(RequireFolder(ParentDirectory(to)));
   if (from == to) return {};

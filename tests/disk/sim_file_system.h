@@ -51,9 +51,11 @@ class SimFileSystem final : public FileSystem {
 
   Result<std::unique_ptr<File>> Open(const std::string& path, OpenMode mode) override;
   Result<bool> Exists(const std::string& path) override;
+  Result<Status> Look(const std::string& path) override;
   Result<std::vector<std::string>> List(const std::string& dir) override;
   Result<void> MakeDirectories(const std::string& dir) override;
   Result<void> Rename(const std::string& from, const std::string& to) override;
+  Result<void> RenameIfAbsent(const std::string& from, const std::string& to) override;
   Result<void> Remove(const std::string& path) override;
   Result<void> SyncDirectory(const std::string& dir) override;
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
@@ -141,6 +143,7 @@ class SimFileSystem final : public FileSystem {
   Result<void> RequireFolder(const std::string& dir) const;
   std::uint64_t UsedBytes() const;
   void Change(NameChange change);
+  Result<void> RenameLocked(const std::string& from, const std::string& to);
   void CrashLocked(Keep keep, Rng& rng);
 
   // For SimFile, under the lock.

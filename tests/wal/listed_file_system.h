@@ -27,12 +27,16 @@ class ListedFileSystem final : public FileSystem {
   Result<std::unique_ptr<File>> Open(const std::string& path, OpenMode mode) override {
     return files_.Open(path, mode);
   }
+  Result<Status> Look(const std::string& path) override { return files_.Look(path); }
   Result<bool> Exists(const std::string& path) override { return files_.Exists(path); }
   Result<void> MakeDirectories(const std::string& dir) override {
     return files_.MakeDirectories(dir);
   }
   Result<void> Rename(const std::string& from, const std::string& to) override {
     return files_.Rename(from, to);
+  }
+  Result<void> RenameIfAbsent(const std::string& from, const std::string& to) override {
+    return files_.RenameIfAbsent(from, to);
   }
   Result<void> Remove(const std::string& path) override { return files_.Remove(path); }
   Result<void> SyncDirectory(const std::string& dir) override { return files_.SyncDirectory(dir); }

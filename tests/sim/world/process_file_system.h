@@ -25,6 +25,10 @@ class ProcessFileSystem final : public FileSystem {
     if (dead_) return Dead();
     return disk_.Exists(path);
   }
+  Result<Status> Look(const std::string& path) override {
+    if (dead_) return Dead();
+    return disk_.Look(path);
+  }
   Result<std::vector<std::string>> List(const std::string& dir) override {
     if (dead_) return Dead();
     return disk_.List(dir);
@@ -36,6 +40,10 @@ class ProcessFileSystem final : public FileSystem {
   Result<void> Rename(const std::string& from, const std::string& to) override {
     if (dead_) return Dead();
     return disk_.Rename(from, to);
+  }
+  Result<void> RenameIfAbsent(const std::string& from, const std::string& to) override {
+    if (dead_) return Dead();
+    return disk_.RenameIfAbsent(from, to);
   }
   Result<void> Remove(const std::string& path) override {
     if (dead_) return Dead();
