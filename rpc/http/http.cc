@@ -9,17 +9,6 @@
 namespace kvorum::rpc {
 namespace {
 
-// A proxy's form of a target: "http://host/path" means the path on this server.
-void CutOrigin(std::string& target) {
-  for (const std::string_view scheme : {"http://", "https://"}) {
-    if (!target.starts_with(scheme)) continue;
-    const std::size_t end = target.find_first_of("/?", scheme.size());
-    const bool has_path = end != std::string::npos && target[end] == '/';
-    target = (has_path ? "" : "/") + (end == std::string::npos ? "" : target.substr(end));
-    return;
-  }
-}
-
 // Removes empty segments, "." and ".."; keeps a slash at the end.
 std::string CleanPath(std::string_view path) {
   std::string cleaned;
@@ -160,7 +149,6 @@ void HttpMux::HandlePrefix(std::string prefix, HttpHandler handler) {
 }
 
 void HttpMux::Serve(HttpRequest request, HttpReply reply) const {
-  CutOrigin(request.target);
   const std::string_view path = request.Path();
   if (!path.starts_with('/')) return reply.Send(HttpResponse::Text(400, "400 Bad Request"));
   if (std::string cleaned = CleanPath(path); cleaned != path && request.method != "CONNECT")

@@ -30,7 +30,7 @@ struct HttpHeader {
 
 struct HttpRequest {
   std::string method;
-  std::string target;  // as sent: path and query
+  std::string target;  // as sent, but for an absolute form's host: path and query
   std::vector<HttpHeader> headers;
   SharedBytes body;
   SharedBytes peer;

@@ -22,7 +22,7 @@ using boost::system::error_code;
 // Clients send a few dozen.
 constexpr std::size_t kMaxFields = 1024;
 
-// Go's client takes no more before an answer. sync/checks/network_probe.cc has the same bound.
+// Go's client takes no more before an answer. sync/checks/http_probe.cc has the same bound.
 constexpr int kMaxInterimAnswers = 5;
 constexpr unsigned kSwitchingProtocols = 101;
 
@@ -35,6 +35,20 @@ Error ToError(const error_code& error) {
 Error ToError(const Http1Head::Refusal& refusal) {
   return {.code = refusal.status == 501 ? Code::kUnimplemented : Code::kInvalidArgument,
           .message = "HTTP: " + std::string(refusal.text)};
+}
+
+std::optional<Http1Head::Refusal> UseOriginForm(HttpHead& head) {
+  if (head.method == "CONNECT") return std::nullopt;
+  std::string host;
+  if (auto refusal = ToOriginForm(head.target, host)) return refusal;
+  if (host.empty()) return std::nullopt;
+  const auto field = std::ranges::find(head.headers, "host", &HttpHeader::name);
+  if (field == head.headers.end()) {
+    head.headers.push_back({"host", std::move(host)});  // HTTP/1.0 needs none
+  } else {
+    field->value = std::move(host);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -144,6 +158,7 @@ Result<std::size_t> Http1Parser::PutHead(std::string_view bytes) {
   }
   if (error) return std::unexpected(ToError(error));
   refusal_ = impl_->Judge();
+  if (!refusal_) refusal_ = UseOriginForm(head_);
   if (refusal_) return std::unexpected(ToError(*refusal_));
   if (!is_interim()) {
     BeginBody();

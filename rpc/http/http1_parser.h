@@ -7,6 +7,9 @@
 // body (chunked_body.h); its trailers are dropped. The data has no bound here: the caller checks
 // its length.
 //
+// A request's target in absolute form is read as if it had come in origin form, its host in the
+// Host field: no owner sees the difference (http1_rules.h).
+//
 // Interim answers (1xx, RFC 9110, section 15.2) are skipped: the head is that of the final answer.
 // They are few, and count in the bound of the head. No request of ours asks for another protocol,
 // so 101 is an error.

@@ -22,12 +22,6 @@ std::string_view AuthorityOf(std::string_view origin) {
 }  // namespace
 
 std::string_view AskedHost(const HttpRequest& request) {
-  const std::string_view target = request.target;
-  for (const std::string_view scheme : {kPlainScheme, kSecureScheme}) {
-    if (!target.starts_with(scheme)) continue;
-    const std::string_view rest = target.substr(scheme.size());
-    return rest.substr(0, rest.find_first_of("/?"));
-  }
   return request.Header("host").value_or("");
 }
 

@@ -10,7 +10,8 @@
 
 namespace kvorum::rpc {
 
-// The host that is asked: the target's own goes before the header's, as in Go.
+// The host that is asked: the header's, which a target's own has replaced (http1_rules.h), as in
+// Go.
 std::string_view AskedHost(const HttpRequest& request);
 // The host without its port, as Go's net.SplitHostPort finds it; the whole text if that fails.
 std::string_view HostnameOf(std::string_view host);

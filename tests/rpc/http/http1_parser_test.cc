@@ -109,6 +109,69 @@ TEST(Http1ParserTest, AHeadThatCanBeReadInTwoWaysIsRefused) {
             Code::kInvalidArgument);
 }
 
+// "TARGET of HOST", or the refusal's text.
+std::string OriginFormOf(const std::string& target, const std::string& rest = "Host: h\r\n") {
+  Http1Parser parser(Http1Parser::Kind::kRequest, std::size_t{64} << 10);
+  std::string body;
+  const auto used = parser.Put("GET " + target + " HTTP/1.1\r\n" + rest + "\r\n", body);
+  if (parser.refusal()) return std::string(parser.refusal()->text);
+  if (!used.has_value()) return used.error().message;
+  EXPECT_EQ(std::ranges::count(parser.head().headers, "host", &HttpHeader::name), 1);
+  return parser.head().target + " of " + std::string(parser.head().Header("host"));
+}
+
+// RFC 9112, section 3.2.2: the target's host counts, whatever the field says.
+TEST(Http1ParserTest, ATargetInAbsoluteFormIsReadAsInOriginForm) {
+  EXPECT_EQ(OriginFormOf("/a?b"), "/a?b of h");
+  EXPECT_EQ(OriginFormOf("http://x/health?y"), "/health?y of x");
+  EXPECT_EQ(OriginFormOf("https://x:1//health"), "//health of x:1");
+  EXPECT_EQ(OriginFormOf("HTTP://x/a"), "/a of x");
+  EXPECT_EQ(OriginFormOf("http://[::1]:8500/a"), "/a of [::1]:8500");
+  EXPECT_EQ(OriginFormOf("http://x"), "/ of x");
+  EXPECT_EQ(OriginFormOf("http://x?y=/z"), "/?y=/z of x");
+  EXPECT_EQ(OriginFormOf("http://x/a?http://b/c"), "/a?http://b/c of x");
+  EXPECT_EQ(OriginFormOf("/http://x/a"), "/http://x/a of h");
+}
+
+TEST(Http1ParserTest, AUserOfATargetsHostIsDropped) {
+  EXPECT_EQ(OriginFormOf("http://root:secret@x:1/a@b"), "/a@b of x:1");
+  EXPECT_EQ(OriginFormOf("http://a@b@x/"), "/ of x");
+  EXPECT_EQ(OriginFormOf("http://user@/a"), "400 Bad Request: malformed host of the target");
+}
+
+TEST(Http1ParserTest, ATargetWhoseHostIsNoneIsRefused) {
+  for (const char* target : {"http://", "http:///a", "https://?a", "http://:80/a", "http://a\\b/",
+                             "http://x#y/a", "http://<x>/", "http://\xc3\xa4/"})
+    EXPECT_EQ(OriginFormOf(target), "400 Bad Request: malformed host of the target") << target;
+  // The field is judged all the same.
+  EXPECT_EQ(OriginFormOf("http://x/a", "Host: a b\r\n"), "400 Bad Request: malformed Host header");
+  EXPECT_EQ(OriginFormOf("http://x/a", ""), "400 Bad Request: missing required Host header");
+  EXPECT_EQ(OriginFormOf("http://x/a", "Host: x\r\nHost: x\r\n"),
+            "400 Bad Request: too many Host headers");
+}
+
+// Their handlers refuse them: they are no path.
+TEST(Http1ParserTest, TargetsOfOtherFormsStayAsTheyAre) {
+  for (const char* target :
+       {"ftp://x/a", "http:/a", "http:a", "httpx://a/", "x:1", "*", "a", "://x"})
+    EXPECT_EQ(OriginFormOf(target), std::string(target) + " of h");
+}
+
+TEST(Http1ParserTest, ALargeHostOfATargetIsBoundedByTheHead) {
+  const std::string host(8192, 'x');
+  EXPECT_EQ(OriginFormOf("http://" + host + "/a"), "/a of " + host);
+  EXPECT_EQ(OriginFormOf("http://" + std::string(70'000, 'x') + "/a"),
+            "HTTP: header limit exceeded");
+}
+
+TEST(Http1ParserTest, AnOldRequestHasItsTargetsHost) {
+  Http1Parser parser(Http1Parser::Kind::kRequest, kMaxHeadBytes);
+  std::string body;
+  ASSERT_TRUE(parser.Put("GET http://x/a HTTP/1.0\r\n\r\n", body).has_value());
+  EXPECT_EQ(parser.head().target, "/a");
+  EXPECT_EQ(parser.head().Header("host"), "x");
+}
+
 TEST(Http1ParserTest, AnAnswerNeedsNoHost) {
   Http1Parser parser(Http1Parser::Kind::kResponse, kMaxHeadBytes);
   std::string body;

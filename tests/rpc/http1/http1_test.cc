@@ -53,6 +53,23 @@ TEST_F(Http1Test, QueryIsNotPartOfThePath) {
               StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
+TEST_F(Http1Test, ATargetMayNameItsHost) {
+  EXPECT_THAT(Exchange("GET http://other:1/health?a=b HTTP/1.1\r\nHost: a\r\n\r\n"),
+              StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(Exchange("GET http://other HTTP/1.1\r\nHost: a\r\n\r\n"),
+              StartsWith("HTTP/1.1 404 Not Found\r\n"));
+  EXPECT_THAT(Exchange("GET http:///health HTTP/1.1\r\nHost: a\r\n\r\n"),
+              EndsWith("\r\n\r\n400 Bad Request: malformed host of the target"));
+  EXPECT_THAT(Exchange("GET ftp://other/health HTTP/1.1\r\nHost: a\r\n\r\n"),
+              StartsWith("HTTP/1.1 400 Bad Request\r\n"));
+  // The rules for bodies see the path as well.
+  RawSocket socket(server_.port());
+  socket.Send(
+      "GET http://a/health HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: "
+      "2\r\n\r\n");
+  EXPECT_THAT(socket.ReceiveAll(), StartsWith("HTTP/1.1 200 OK\r\n"));
+}
+
 TEST_F(Http1Test, UnknownPathIsGosNotFound) {
   const std::string answer = Exchange("GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 404 Not Found\r\n"));

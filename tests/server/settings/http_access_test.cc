@@ -47,16 +47,6 @@ TEST(HttpAccessTest, AStrangeHostIsRefusedInPlainText) {
   EXPECT_EQ(Ask(access, std::move(secure)), "200 served");
 }
 
-TEST(HttpAccessTest, TheHostOfTheTargetGoesBeforeTheHeader) {
-  const HttpAccess access({"good"}, {"http://a:80"});
-  rpc::HttpRequest request = RequestTo("good");
-  request.target = "http://bad:1/page";
-  EXPECT_EQ(Ask(access, std::move(request)), "421 \netcd received your r");
-  request = RequestTo("bad");
-  request.target = "http://good:1?x";
-  EXPECT_EQ(Ask(access, std::move(request)), "200 served");
-}
-
 TEST(HttpAccessTest, AStarAndNothingAllowEveryHost) {
   for (const std::vector<std::string>& hosts : {std::vector<std::string>{"*"}, {}, {"good", "*"}})
     EXPECT_EQ(Ask(HttpAccess(hosts, {"http://a:80"}), RequestTo("bad")), "200 served");
