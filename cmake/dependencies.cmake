@@ -12,6 +12,8 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(NGHTTP2 REQUIRED IMPORTED_TARGET libnghttp2)
 pkg_check_modules(LMDB REQUIRED IMPORTED_TARGET lmdb)
 pkg_check_modules(LDNS REQUIRED IMPORTED_TARGET ldns)
+pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
+pkg_check_modules(EXPAT REQUIRED IMPORTED_TARGET expat)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 # Without a pkg-config file in Debian 12; its CMake package knows the library alone.
 find_package(wslay CONFIG REQUIRED)
