@@ -12,6 +12,8 @@ namespace kvorum::consul {
 namespace {
 
 constexpr std::chrono::milliseconds kGrace(500);
+constexpr const char* kTooManyConnections =
+    "Your IP is issuing too many concurrent connections, please rate limit your calls\n";
 // Larger than any body that a route takes, so that the route's own text is the answer.
 constexpr std::uint64_t kMaxHttpBodyBytes = std::uint64_t{1} << 20U;
 
@@ -42,6 +44,8 @@ class Listener::Impl {
         server_({.loops = options.loops,
                  .thread_name = "http",
                  .max_connections = options.max_connections,
+                 .max_connections_per_address = options.max_connections_per_client,
+                 .too_many_connections_text = kTooManyConnections,
                  .answers = &memory_,
                  .http_header_timeout = std::chrono::seconds(30),
                  .http_body_timeout = std::chrono::seconds(60),

@@ -13,6 +13,7 @@ namespace {
 
 // RFC 7540, section 3.5: the start of an HTTP/2 connection. No HTTP/1 method begins with "PRI ".
 constexpr std::string_view kHttp2Start = "PRI ";
+constexpr std::string_view kHttp2 = "h2";  // ALPN's name
 // The number of full batches that one connection writes before others have their turn.
 constexpr int kBatchesPerFlush = 4;
 // A peer that does not close gets this much time, and may send this much, to read the last bytes:
@@ -57,6 +58,21 @@ void Connection::Close() {
   on_closed_(this);
 }
 
+void Connection::Refuse(SharedBytes answer) {
+  refusal_ = std::move(answer);
+  if (state_ == State::kSniffing) SendRefusal();
+}
+
+void Connection::SendRefusal() {
+  // HTTP/1.1 means nothing to a client that has chosen HTTP/2. A new connection takes it all.
+  const bool is_understood =
+      socket_.tls() == nullptr || NegotiatedProtocol(socket_.tls()->ssl()) != kHttp2;
+  Socket::Pieces answer;
+  answer.Add(refusal_.view());
+  if (is_understood && socket_.Write(answer) < 0) return Close();
+  Linger();
+}
+
 void Connection::OnReady(bool readable, bool writable) {
   if (writable) WantFlush();
   if (readable && state_ == State::kShaking) return OnHandshakeReadable();
@@ -82,6 +98,7 @@ void Connection::OnReadable() {
 void Connection::OnBytes(std::string_view bytes) {
   switch (state_) {
     case State::kSniffing:
+      if (!refusal_.empty()) return SendRefusal();
       sniffed_.append(bytes);
       if (!StartSession()) break;
       session_->OnInput(std::exchange(sniffed_, {}));
@@ -110,7 +127,7 @@ bool Connection::StartSession() {
   const bool is_plain = socket_.tls() == nullptr;
   const std::string_view chosen =
       is_plain ? std::string_view() : NegotiatedProtocol(socket_.tls()->ssl());
-  bool is_http2 = chosen == "h2";
+  bool is_http2 = chosen == kHttp2;
   if (chosen.empty()) {
     const std::size_t compared = std::min(sniffed_.size(), kHttp2Start.size());
     is_http2 = sniffed_.compare(0, compared, kHttp2Start.substr(0, compared)) == 0;

@@ -33,6 +33,9 @@ class Connection final : public Loop::Watcher,
              std::move_only_function<void(Connection*)> on_closed);
   ~Connection() override;
 
+  // Only these bytes are sent, in place of all that a session would answer; under TLS when the
+  // handshake is done. Called before the loop's next wake-up, if at all.
+  void Refuse(SharedBytes answer);
   // Calls Session::Drain; a connection that has not shown its protocol is closed.
   void Drain();
   // Calls Session::CancelAll, then closes as soon as the last bytes are out.
@@ -66,6 +69,7 @@ class Connection final : public Loop::Watcher,
   void Reject(TlsFailure kind, std::string_view why);
   void RefusePlainText();
 
+  void SendRefusal();
   void OnReadable();
   void OnBytes(std::string_view bytes);
   // False if the first bytes do not tell the protocol yet, or no session could begin.
@@ -88,6 +92,7 @@ class Connection final : public Loop::Watcher,
   State state_ = State::kSniffing;
   std::string sniffed_;
   std::unique_ptr<Session> session_;
+  SharedBytes refusal_;               // empty: it is served
   std::vector<SharedBytes> pending_;  // output that the socket did not take
   bool reading_ = true;               // the events that the loop watches
   bool writing_ = false;

@@ -106,6 +106,7 @@ void Connection::EndShaking(std::size_t plain_size) {
   // The first request has its own time limit.
   per_loop_.loop.Arm(timer_, per_loop_.loop.now() + per_loop_.options.handshake_timeout);
   Watch(/*reading=*/true, socket_.has_unsent());
+  if (!refusal_.empty()) return SendRefusal();
   if (plain_size == 0) return;
   // This wake-up's hooks have run: work that the request leaves for them waits for the next.
   per_loop_.loop.StayAwake();

@@ -1,5 +1,7 @@
 #include "rpc/server/server.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <functional>
@@ -11,6 +13,7 @@
 #include "base/check.h"
 #include "rpc/call/grpc_protocol.h"
 #include "rpc/server/acceptor.h"
+#include "rpc/server/address_limit.h"
 #include "rpc/server/connection.h"
 #include "rpc/session/per_loop.h"
 #include "rpc/tls/socket.h"
@@ -22,6 +25,13 @@ namespace {
 constexpr std::chrono::milliseconds kLastBytesTime(200);
 // Enough that a client that reads is never waited for on a fast network.
 constexpr std::size_t kUnsentBytes = 128 * 1024;
+
+SharedBytes TooManyConnections(const std::string& text) {
+  return SharedBytes::Own(
+      fmt::format("HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain\r\n"
+                  "Content-Length: {}\r\nConnection: close\r\n\r\n{}",
+                  text.size(), text));
+}
 
 }  // namespace
 
@@ -36,13 +46,21 @@ struct Server::Impl {
 
     Loop loop;
     PerLoop per_loop;
-    std::unordered_map<Connection*, std::unique_ptr<Connection>> connections;
+    struct Opened {
+      std::unique_ptr<Connection> connection;
+      AddressLimit::Place place;
+    };
+    std::unordered_map<Connection*, Opened> connections;
     std::atomic<std::uint64_t> open{0};
     bool draining = false;
   };
 
   Impl(Options o, Router r, HttpHandler h)
-      : options(std::move(o)), router(std::move(r)), http(std::move(h)) {
+      : options(std::move(o)),
+        router(std::move(r)),
+        http(std::move(h)),
+        addresses(options.max_connections_per_address),
+        refusal(TooManyConnections(options.too_many_connections_text)) {
     options.loops = std::max(options.loops, 1U);
     if (options.answers == nullptr) options.answers = &own_answers;
     budget.max_connections = options.max_connections;
@@ -53,8 +71,9 @@ struct Server::Impl {
   Loop& accept_loop() { return shards.front()->loop; }
   Result<std::string> AddListener(Result<ListenSocket> socket, ListenOptions how);
   void Assign(Accepted accepted, const ListenOptions& how);
-  void Open(Shard& shard, Accepted accepted, ListenOptions how);
+  void Open(Shard& shard, Accepted accepted, ListenOptions how, AddressLimit::Place place);
   void OnClosed(Shard& shard, Connection* connection);
+  void CountClosed();
   // Runs the task on the loop and waits for it.
   void RunOn(Loop& loop, Task task);
   void ForEachConnection(const std::function<void(Connection&)>& action);
@@ -66,6 +85,9 @@ struct Server::Impl {
   Router router;
   HttpHandler http;
   AcceptBudget budget;
+  AddressLimit addresses;  // outlives the connections
+  const SharedBytes refusal;
+  std::atomic<std::uint64_t> refused{0};
   std::vector<std::unique_ptr<Shard>> shards;
   std::vector<std::unique_ptr<Acceptor>> acceptors;  // the first loop's, once started
   bool started = false;
@@ -93,16 +115,26 @@ Result<std::string> Server::Impl::AddListener(Result<ListenSocket> socket, Liste
 }
 
 void Server::Impl::Assign(Accepted accepted, const ListenOptions& how) {
+  AddressLimit::Place place = addresses.Take(accepted.peer);
+  if (place.verdict() != AddressLimit::Verdict::kServe) ++refused;
+  if (place.verdict() == AddressLimit::Verdict::kDrop) {
+    if (how.tls == nullptr) SendBytes(accepted.fd.get(), refusal.view());
+    accepted.fd.Close();
+    return CountClosed();
+  }
   Shard& shard = **std::ranges::min_element(
       shards, {}, [](const auto& each) { return each->open.load(std::memory_order_relaxed); });
   ++shard.open;
-  if (shard.loop.InThread()) return Open(shard, std::move(accepted), how);
-  shard.loop.Post([this, &shard, accepted = std::move(accepted), how = how]() mutable {
-    Open(shard, std::move(accepted), std::move(how));
+  if (shard.loop.InThread()) return Open(shard, std::move(accepted), how, std::move(place));
+  shard.loop.Post([this, &shard, accepted = std::move(accepted), how = how,
+                   place = std::move(place)]() mutable {
+    Open(shard, std::move(accepted), std::move(how), std::move(place));
   });
 }
 
-void Server::Impl::Open(Shard& shard, Accepted accepted, ListenOptions how) {
+void Server::Impl::Open(Shard& shard, Accepted accepted, ListenOptions how,
+                        AddressLimit::Place place) {
+  const bool is_refused = place.verdict() == AddressLimit::Verdict::kRefuse;
   Socket socket(std::move(accepted.fd));
   // Like grpc-go's keepalive: data that stays unacknowledged this long ends the connection, ping or
   // not.
@@ -112,16 +144,22 @@ void Server::Impl::Open(Shard& shard, Accepted accepted, ListenOptions how) {
       shard.per_loop, std::move(socket), SharedBytes::Own(std::move(accepted.peer)), std::move(how),
       [this, &shard](Connection* closed) { OnClosed(shard, closed); });
   Connection& opened = *connection;
-  shard.connections.emplace(&opened, std::move(connection));
-  if (shard.draining) opened.Drain();
+  shard.connections.emplace(
+      &opened, Shard::Opened{.connection = std::move(connection), .place = std::move(place)});
+  if (shard.draining) return opened.Drain();
+  if (is_refused) opened.Refuse(refusal);
 }
 
 void Server::Impl::OnClosed(Shard& shard, Connection* connection) {
   const auto found = shard.connections.find(connection);
   if (found == shard.connections.end()) return;  // its destructor closes it, if it is still open
-  shard.loop.Later([owned = std::move(found->second)] {});
+  shard.loop.Later([owned = std::move(found->second.connection)] {});
   shard.connections.erase(found);
   --shard.open;
+  CountClosed();
+}
+
+void Server::Impl::CountClosed() {
   if (--budget.open == 0) {
     std::lock_guard lock(empty_mutex);
     emptied.notify_all();
@@ -213,6 +251,7 @@ Stats Server::stats() const {
   Stats stats;
   stats.accepted_connections = impl_->budget.accepted;
   stats.open_connections = impl_->budget.open;
+  stats.refused_connections = impl_->refused;
   stats.cut_connections = impl_->options.answers->cut_connections();
   stats.accept_failures = impl_->budget.failures;
   for (const auto& shard : impl_->shards) {

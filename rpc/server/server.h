@@ -28,7 +28,8 @@ namespace kvorum::rpc {
 struct Stats {
   std::uint64_t accepted_connections = 0;
   std::uint64_t open_connections = 0;
-  std::uint64_t cut_connections = 0;  // that held answers and did not read them
+  std::uint64_t refused_connections = 0;  // of an address that had too many
+  std::uint64_t cut_connections = 0;      // that held answers and did not read them
   std::uint64_t received_bytes = 0;
   std::uint64_t sent_bytes = 0;
   std::uint64_t accept_failures = 0;  // out of descriptors or memory: accepting paused and resumed

@@ -25,6 +25,10 @@ struct Options {
   std::uint32_t max_concurrent_streams = UINT32_MAX;
   // At this number accepting pauses until a connection ends. 0: no limit.
   std::uint32_t max_connections = 0;
+  // Open connections of one client address. The next is answered 429 with this text, and closed. 0:
+  // no limit.
+  std::uint32_t max_connections_per_address = 0;
+  std::string too_many_connections_text = "too many connections\n";
 
   std::uint32_t max_header_list_bytes = 64 * 1024;
   std::uint32_t stream_window_bytes = 256 * 1024;

@@ -111,6 +111,8 @@ std::vector<Flag> ConsulService::Flags() {
       {"http-key-file", FlagType::kString, "", "key of that certificate, in PEM"},
       {"http-trusted-ca-file", FlagType::kString, "",
        "CA certificates, in PEM; clients of the HTTP API need a certificate issued by one of them"},
+      {"http-max-conns-per-client", FlagType::kUint, "200",
+       "connections to the HTTP API from one client address; more are answered 429 (0: no limit)"},
       {.name = "http-read-only", .help = "refuse everything over HTTP that writes"},
       {"http-kv-root", FlagType::kString, "",
        "key prefix of /v1/kv (default: kv/ below the catalog's root)"},
@@ -137,6 +139,11 @@ Outcome<ConsulService::Settings> ConsulService::SettingsFrom(const FlagSet& flag
     return BadArguments("--http-cert-file and --http-key-file need each other");
   if (settings.certificate_file.empty() && !settings.client_ca_file.empty())
     return BadArguments("--http-trusted-ca-file needs --http-cert-file and --http-key-file");
+  const std::uint64_t most = flags.Uint("http-max-conns-per-client");
+  if (most > consul::Listener::kMostConnections)
+    return BadArguments("--http-max-conns-per-client is more than " +
+                        std::to_string(consul::Listener::kMostConnections));
+  settings.max_connections_per_client = static_cast<std::uint32_t>(most);
   if (settings.datacenter.empty()) return BadArguments("--datacenter is empty");
   if (!settings.kv_root.empty() && !settings.kv_root.ends_with('/')) settings.kv_root += '/';
   settings.reap_after = flags.Duration("reap-after");
@@ -209,10 +216,12 @@ class ConsulService::Impl {
   }
 
   Outcome<void> Listen(const Settings& settings) {
-    auto listener = consul::Listener::Open(router_, {.address = settings.address,
-                                                     .certificate_file = settings.certificate_file,
-                                                     .key_file = settings.key_file,
-                                                     .client_ca_file = settings.client_ca_file});
+    auto listener = consul::Listener::Open(
+        router_, {.address = settings.address,
+                  .certificate_file = settings.certificate_file,
+                  .key_file = settings.key_file,
+                  .client_ca_file = settings.client_ca_file,
+                  .max_connections_per_client = settings.max_connections_per_client});
     if (!listener && listener.error().code == Code::kInvalidArgument)
       return BadArguments(listener.error().message);
     KV_TRY(listener_, OfThisMachine(std::move(listener)));

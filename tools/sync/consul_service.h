@@ -2,6 +2,7 @@
 // main thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,7 +25,8 @@ class ConsulService {
     std::string key_file = {};
     std::string client_ca_file = {};
     bool is_read_only = false;
-    std::string kv_root = {};  // empty: below the catalog's root
+    std::uint32_t max_connections_per_client = 0;  // 0: no limit
+    std::string kv_root = {};                      // empty: below the catalog's root
     std::string datacenter = "dc1";
     consul::NodeDetails node = {};
     Duration reap_after{};

@@ -278,7 +278,7 @@ class ConsulHttpTest(agent_fixture.AgentCase):
         return connection
 
     def test_hostile_requests_end_and_the_agent_goes_on(self):
-        self.serve()
+        self.serve("--http-max-conns-per-client", "0")
         host, port = self.address.rsplit(":", 1)
         for bytes_sent in (b"\x00" * 100, b"GET\r\n\r\n", b"GET /v1/kv/%zz HTTP/1.1\r\nHost: x\r\n\r\n",
                            b"GET /v1/kv/" + b"a" * 200_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -303,6 +303,34 @@ class ConsulHttpTest(agent_fixture.AgentCase):
         authority = certificates.Authority()
         files, client = (certificates.Files(self.path(name)).take(authority.issue(name)).trust(authority)
                          for name in ("server", "client"))
+    def test_one_client_has_so_many_connections_and_no_more(self):
+        self.serve("--http-max-conns-per-client", "20")
+        index = self.get("catalog/nodes").index
+        held = []
+
+        def hold():
+            """Connects until refused; the answer of the last one."""
+            while True:
+                connection = self.raw(f"/v1/catalog/nodes?index={index}&wait=60s")
+                connection.settimeout(0.2)
+                try:
+                    with connection.makefile("rb") as answer:
+                        return answer.read().decode()
+                except TimeoutError:
+                    held.append(connection)
+
+        self.addCleanup(lambda: [each.close() for each in held])
+        text = "Your IP is issuing too many concurrent connections, please rate limit your calls\n"
+        refused = (f"HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
+                   f"Connection: close\r\n\r\n{text}")
+        # A connection that has just been closed may still count.
+        cluster.wait_until(lambda: hold() == refused and len(held) == 20, "20 connections and no more")
+        self.assertEqual(self.get("catalog/nodes").line, f"429 {text}")
+        for _ in range(5):
+            held.pop().close()
+        cluster.wait_until(lambda: self.get("catalog/nodes").status == 200, "a place for others")
+        cluster.wait_until(lambda: hold() == refused and len(held) == 20, "20 connections again")
+
         self.serve("--http-cert-file", files.certificate, "--http-key-file", files.key,
                    "--http-trusted-ca-file", files.authorities)
         context = ssl.create_default_context(cafile=files.authorities)
@@ -343,3 +371,4 @@ class ConsulHttpOnEtcdTest(agent_fixture.OnEtcd, ConsulHttpTest, unittest.TestCa
 
 if __name__ == "__main__":
     agent_fixture.main(sys.modules[__name__])
+                           (("--http-max-conns-per-client", "16385"), "is more than 16384"),

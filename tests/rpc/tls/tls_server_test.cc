@@ -17,6 +17,7 @@
 namespace kvorum::rpc {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 constexpr std::string_view kGetHealth = "GET /health HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -493,6 +494,31 @@ TEST_F(TlsServerTest, ASlowReaderHoldsUpItselfAndGetsAllOfIt) {
   EXPECT_THAT(Health(*ClientContext({"http/1.1"})), HasSubstr(kHealthy));
   const std::string all = slow.ReceiveAtLeast(20'000'000);
   EXPECT_GE(std::ranges::count(all, 's'), 19'990'000);  // the difference is the frames' heads
+}
+
+TEST_F(TlsServerTest, AnAddressWithTooManyConnectionsIsToldSoAfterTheHandshake) {
+  Options options;
+  options.max_connections_per_address = 1;
+  options.too_many_connections_text = "too many\n";
+  Start(Clients::kAnybody, options);
+  const auto context = ClientContext({"http/1.1"});
+  {
+    TlsClient served(port_, *context);
+    ASSERT_TRUE(served.Handshake());
+    TlsClient refused(port_, *context);
+    ASSERT_TRUE(refused.Handshake());
+    refused.Send(kGetHealth);
+    EXPECT_THAT(refused.ReceiveAll(), EndsWith("\r\n\r\ntoo many\n"));
+    // A client of HTTP/2 could not read that.
+    const auto h2 = ClientContext({"h2"});
+    TlsClient closed(port_, *h2);
+    ASSERT_TRUE(closed.Handshake());
+    EXPECT_EQ(closed.ReceiveAll(), "");
+    served.Send(kGetHealth);
+    EXPECT_THAT(served.ReceiveUntil(kHealthy), HasSubstr(kHealthy));
+  }
+  EXPECT_TRUE(Eventually([&] { return server_->server().stats().open_connections == 0; }));
+  EXPECT_THAT(Health(*context), HasSubstr(kHealthy));
 }
 
 TEST_F(TlsServerTest, AConnectionEndsWithAWordOfIt) {
