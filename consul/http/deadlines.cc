@@ -21,6 +21,12 @@ void Deadlines::Drop(const Id& id) {
   entries_.erase(found);
 }
 
+void Deadlines::Clear() {
+  std::map<Id, std::move_only_function<void()>> dropped;
+  const std::lock_guard lock(mutex_);
+  dropped.swap(entries_);
+}
+
 std::size_t Deadlines::size() const {
   const std::lock_guard lock(mutex_);
   return entries_.size();

@@ -17,9 +17,20 @@ bool IsRefused(const Error& error) {
 
 }  // namespace
 
-Freshness::Freshness(CatalogCopy& copy, StoreAccess& access, const Clock& clock,
+Freshness::Freshness(CatalogCopy& copy, StoreAccess& access, std::shared_ptr<Deadlines> deadlines,
                      std::string registry_prefix)
-    : copy_(copy), access_(access), clock_(clock), prefix_(std::move(registry_prefix)) {}
+    : copy_(copy),
+      access_(access),
+      deadlines_(std::move(deadlines)),
+      clock_(deadlines_->clock()),
+      prefix_(std::move(registry_prefix)) {}
+
+void Freshness::Stop() {
+  gate_.Close();
+  std::map<std::string, Group> dropped;
+  const std::lock_guard lock(mutex_);
+  dropped.swap(groups_);
+}
 
 void Freshness::Ask(const std::string& token, OnFresh on_fresh) {
   const sync::Gate::Visit visit(gate_);
@@ -33,6 +44,16 @@ void Freshness::Ask(const std::string& token, OnFresh on_fresh) {
   Send(token);
 }
 
+void Freshness::Refresh(const std::string& token) {
+  const sync::Gate::Visit visit(gate_);
+  if (!visit.is_in()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(groups_[token].is_asking, true)) return;
+  }
+  Send(token);
+}
+
 void Freshness::Send(const std::string& token) {
   auto askers = std::make_shared<std::vector<OnFresh>>();
   {
@@ -42,15 +63,18 @@ void Freshness::Send(const std::string& token) {
   const TimePoint asked = clock_.Now();
   // A restored store answers with less than what the copy had before the question.
   const std::int64_t had = copy_.revision();
-  const auto take = [self = shared_from_this(), token, had, asked,
-                     askers](Result<std::int64_t> revision) {
-    self->TakeAnswer(token, std::move(revision), had, asked, askers);
-  };
-  access_.StoreOf(token, [this, take](Result<std::shared_ptr<sync::Store>> store) {
+  auto take = AnsweredInTime<std::int64_t>(
+      deadlines_,
+      [self = shared_from_this(), token, had, asked, askers](Result<std::int64_t> revision) {
+        self->TakeAnswer(token, std::move(revision), had, asked, askers);
+      });
+  access_.StoreOf(token, [prefix = prefix_, take = std::move(take)](
+                             Result<std::shared_ptr<sync::Store>> store) mutable {
     if (!store) return take(Fail(store.error()));
     sync::Store& asked_store = **store;
-    asked_store.Range({.key = prefix_, .end = PrefixEnd(prefix_), .count_only = true},
-                      [take, held = *std::move(store)](Result<sync::RangeAnswer> answer) {
+    asked_store.Range({.key = prefix, .end = PrefixEnd(prefix), .count_only = true},
+                      [take = std::move(take),
+                       held = *std::move(store)](Result<sync::RangeAnswer> answer) mutable {
                         if (!answer) return take(Fail(std::move(answer).error()));
                         take(answer->revision);
                       });
@@ -71,7 +95,7 @@ void Freshness::TakeAnswer(const std::string& token, Result<std::int64_t> revisi
   if (has_next) Send(token);
   if (!revision) return Finish(token, Fail(std::move(revision).error()), asked, std::move(askers));
   if (*revision < had) copy_.StoreWentBack();
-  copy_.WaitForRevision(*revision, clock_.Now() + kCopyPatience,
+  copy_.WaitForRevision(*revision, clock_.Now() + kHoldTimeout,
                         [self = shared_from_this(), token, asked, askers](Result<void> reached) {
                           self->Finish(token, std::move(reached), asked, askers);
                         });

@@ -2,7 +2,8 @@
 // until the copy has that revision.
 //
 // Thread-safe. Of one token one question is in progress at a time, and who comes meanwhile shares
-// the next. Callbacks run on any thread, at the latest after the call's deadline and kCopyPatience.
+// the next. Callbacks run on any thread: after kHoldTimeout at the latest if the store does not
+// answer the question, and after another one if the copy stays behind the answer.
 // Store, copy and access are not used after Stop, which drops who waits. Memory: who waits, and the
 // last tokens that were let in.
 #pragma once
@@ -22,6 +23,7 @@
 #include "base/error.h"
 #include "base/task.h"
 #include "consul/catalog/catalog_copy.h"
+#include "consul/http/deadlines.h"
 #include "consul/http/store_access.h"
 #include "sync/kernel/gate.h"
 
@@ -29,18 +31,17 @@ namespace kvorum::consul {
 
 class Freshness : public std::enable_shared_from_this<Freshness> {
  public:
-  // The time that the copy may take to reach the store's revision.
-  static constexpr std::chrono::seconds kCopyPatience{7};
-
-  Freshness(CatalogCopy& copy, StoreAccess& access, const Clock& clock,
+  Freshness(CatalogCopy& copy, StoreAccess& access, std::shared_ptr<Deadlines> deadlines,
             std::string registry_prefix);
 
   // Waits for a callback in progress; late answers of the store find nothing any more.
-  void Stop() { gate_.Close(); }
+  void Stop();
 
   // Answers once the copy has everything that was in the store when this was called.
   using OnFresh = std::move_only_function<void(Result<void>)>;
   void Ask(const std::string& token, OnFresh on_fresh);
+  // Asks without waiting for the answer, unless a question of the token is in progress.
+  void Refresh(const std::string& token);
 
   // True if the store let the token in during the last seconds; WasLetIn: if it ever did, as far as
   // is remembered. The agent's own (empty) token is always let in.
@@ -67,6 +68,7 @@ class Freshness : public std::enable_shared_from_this<Freshness> {
 
   CatalogCopy& copy_;
   StoreAccess& access_;
+  const std::shared_ptr<Deadlines> deadlines_;
   const Clock& clock_;
   const std::string prefix_;
   std::atomic<bool> knows_leader_ = true;

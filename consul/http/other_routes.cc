@@ -1,5 +1,7 @@
 #include "consul/http/other_routes.h"
 
+#include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -12,16 +14,47 @@ namespace {
 
 constexpr std::string_view kServerPort = ":8300";
 
+// One question at a time: health pages ask each second, also while nothing answers.
+class ServerQuestion : public std::enable_shared_from_this<ServerQuestion> {
+ public:
+  explicit ServerQuestion(const OtherParts& parts) : parts_(parts) {}
+
+  const std::string& datacenter() const { return parts_.datacenter; }
+
+  void Ask(OtherParts::OnServers on_servers) {
+    {
+      const std::lock_guard lock(mutex_);
+      askers_.push_back(std::move(on_servers));
+      if (askers_.size() > 1) return;
+    }
+    parts_.ask_servers([self = shared_from_this()](const Result<ServerList>& servers) {
+      std::vector<OtherParts::OnServers> askers;
+      {
+        const std::lock_guard lock(self->mutex_);
+        askers.swap(self->askers_);
+      }
+      for (OtherParts::OnServers& each : askers) each(servers);
+    });
+  }
+
+ private:
+  const OtherParts parts_;
+  std::mutex mutex_;
+  std::vector<OtherParts::OnServers> askers_;  // of the question in progress
+};
+
 template <class ToJson>
-Route ServersRoute(const OtherParts& parts, std::string path, ToJson to_json) {
-  return {.path = std::move(path), .methods = "GET", .handle = [parts, to_json](Exchange exchange) {
-            if (!IsOurDatacenter(exchange, parts.datacenter)) return;
-            parts.ask_servers(
-                [exchange = std::move(exchange), to_json](Result<ServerList> servers) mutable {
-                  // A cluster that does not answer has no leader that we know.
-                  exchange.OkJson(to_json(servers ? *servers : ServerList()));
-                });
-          }};
+Route ServersRoute(const std::shared_ptr<ServerQuestion>& question, std::string path,
+                   ToJson to_json) {
+  return {
+      .path = std::move(path), .methods = "GET", .handle = [question, to_json](Exchange exchange) {
+        if (!IsOurDatacenter(exchange, question->datacenter())) return;
+        question->Ask(
+            [exchange = std::move(exchange), to_json](Result<ServerList> servers) mutable {
+              // A cluster that does not answer has no leader that we know.
+              exchange.OkJson(to_json(servers ? *servers : ServerList()));
+            });
+      }};
 }
 
 Route EmptyListRoute(std::string path) {
@@ -44,10 +77,11 @@ std::vector<Route> OtherRoutes(const OtherParts& parts) {
   constexpr std::string_view kNoEvents = "user events are not supported here";
   constexpr std::string_view kNoQueries = "prepared queries are not supported here";
   constexpr std::string_view kNoMesh = "the service mesh (Connect) is not supported here";
+  const auto question = std::make_shared<ServerQuestion>(parts);
   std::vector<Route> routes{
-      ServersRoute(parts, "/v1/status/leader",
+      ServersRoute(question, "/v1/status/leader",
                    [](const ServerList& servers) { return Json(servers.leader); }),
-      ServersRoute(parts, "/v1/status/peers",
+      ServersRoute(question, "/v1/status/peers",
                    [](const ServerList& servers) { return Json(servers.peers); }),
       EmptyListRoute("/v1/coordinate/datacenters"),
       EmptyListRoute("/v1/coordinate/nodes"),

@@ -107,9 +107,9 @@ Moving MovingOf(CatalogCopy& copy, std::vector<Topic> topics) {
 struct Reading::Impl : std::enable_shared_from_this<Impl> {
   explicit Impl(Parts the_parts)
       : parts(std::move(the_parts)),
-        freshness(std::make_shared<Freshness>(parts.copy, parts.access, parts.executor.clock(),
-                                              parts.registry_prefix)),
         deadlines(std::make_shared<Deadlines>(parts.executor)),
+        freshness(std::make_shared<Freshness>(parts.copy, parts.access, deadlines,
+                                              parts.registry_prefix)),
         rng(parts.seed != 0 ? parts.seed : EntropySeed()) {}
 
   TimePoint Now() const { return parts.executor.clock().Now(); }
@@ -120,8 +120,8 @@ struct Reading::Impl : std::enable_shared_from_this<Impl> {
   }
 
   const Parts parts;
-  const std::shared_ptr<Freshness> freshness;
   const std::shared_ptr<Deadlines> deadlines;
+  const std::shared_ptr<Freshness> freshness;
   std::atomic<std::size_t> waiting = 0;
   std::mutex rng_mutex;
   Rng rng;
@@ -135,13 +135,15 @@ template <class Impl>
 class PendingRead final : public std::enable_shared_from_this<PendingRead<Impl>> {
  public:
   PendingRead(std::shared_ptr<Impl> impl, Exchange exchange, Moving moving,
-              std::move_only_function<void(Exchange)> answer, const ReadOptions& options)
+              std::move_only_function<void(Exchange)> answer, const ReadOptions& options,
+              TimePoint begun)
       : impl_(std::move(impl)),
         exchange_(std::move(exchange)),
         loop_(exchange_.loop()),
         moving_(std::move(moving)),
         answer_(std::move(answer)),
-        options_(options) {}
+        options_(options),
+        begun_(begun) {}
 
   void Begin() {
     if (options_.index != 0) {
@@ -150,9 +152,7 @@ class PendingRead final : public std::enable_shared_from_this<PendingRead<Impl>>
         if (const auto self = weak.lock()) loop.Post([self] { self->Leave(); });
       });
     }
-    if (options_.is_stale && impl_->parts.copy.is_listed() &&
-        impl_->freshness->IsLetIn(exchange_.token()))
-      return OnFresh();
+    if (options_.is_stale && impl_->parts.copy.is_listed() && IsLetIn()) return OnFresh();
     AskStore([](PendingRead& self, Result<void> fresh) {
       const bool may_be_stale = self.options_.is_stale && self.impl_->parts.copy.is_listed() &&
                                 !fresh.has_value() && !IsRefused(fresh.error()) &&
@@ -165,25 +165,42 @@ class PendingRead final : public std::enable_shared_from_this<PendingRead<Impl>>
  private:
   using Then = void (*)(PendingRead& self, Result<void> fresh);
 
+  // Without the store no token is judged anew.
+  bool IsLetIn() const {
+    const Freshness& freshness = *impl_->freshness;
+    const std::string& token = exchange_.token();
+    return freshness.IsLetIn(token) || (!freshness.knows_leader() && freshness.WasLetIn(token));
+  }
   static bool IsRefused(const Error& error) {
     return error.code == Code::kPermissionDenied || error.code == Code::kUnauthenticated;
   }
 
-  void AskStore(Then then) {
+  void AskStore(Then then, Duration patience = kHoldTimeout) {
     const std::uint64_t step = ++step_;
-    impl_->freshness->Ask(
-        exchange_.token(), [self = this->shared_from_this(), step, then](Result<void> fresh) {
-          self->loop_.Post([self, step, then, fresh = std::move(fresh)]() mutable {
-            if (step == self->step_) then(*self, std::move(fresh));
-          });
-        });
+    then_ = then;
+    timer_ =
+        impl_->deadlines->Add(impl_->Now() + patience, Later(step, &PendingRead::OnStoreIsSilent));
+    impl_->freshness->Ask(exchange_.token(),
+                          [self = this->shared_from_this(), step](Result<void> fresh) {
+                            self->loop_.Post([self, step, fresh = std::move(fresh)]() mutable {
+                              if (step == self->step_) self->OnStoreSaid(std::move(fresh));
+                            });
+                          });
+  }
+  void OnStoreSaid(Result<void> fresh) {
+    Unblock();
+    then_(*this, std::move(fresh));
+  }
+  // The question goes on for others.
+  void OnStoreIsSilent() {
+    OnStoreSaid(Fail(Code::kDeadlineExceeded, "the store does not answer"));
   }
 
   void OnFresh() {
     if (options_.index == 0 || moving_.index() > options_.index) return Answer();
     was_found_ = IsFound();
     after_ = options_.index;
-    Block(impl_->Now() + impl_->WithJitter(options_.wait));
+    Block(begun_ + impl_->WithJitter(options_.wait));
   }
 
   bool IsFound() const { return !moving_.is_found || moving_.is_found(); }
@@ -243,12 +260,10 @@ class PendingRead final : public std::enable_shared_from_this<PendingRead<Impl>>
       });
     }
     if (age < kOldNews || !impl_->freshness->knows_leader()) {
-      if (age >= kOldNews) impl_->freshness->Ask(exchange_.token(), [](const Result<void>&) {});
+      if (age >= kOldNews) impl_->freshness->Refresh(exchange_.token());
       return Deliver();
     }
-    AskStore([](PendingRead& self, Result<void> /*fresh*/) { self.Deliver(); });
-    timer_ =
-        impl_->deadlines->Add(impl_->Now() + kNewsPatience, Later(step_, &PendingRead::Deliver));
+    AskStore([](PendingRead& self, Result<void> /*fresh*/) { self.Deliver(); }, kNewsPatience);
   }
 
   // The index before the data: what comes in between is then news to the client.
@@ -271,7 +286,9 @@ class PendingRead final : public std::enable_shared_from_this<PendingRead<Impl>>
   void Refuse(const Error& error) {
     Unblock();
     Finish();
-    exchange_.StoreError(error);
+    // The request's memory goes with the answer, though a question may still hold this.
+    Exchange refused = std::move(exchange_);
+    refused.StoreError(error);
   }
 
   void Leave() {
@@ -292,6 +309,8 @@ class PendingRead final : public std::enable_shared_from_this<PendingRead<Impl>>
   const Moving moving_;
   std::move_only_function<void(Exchange)> answer_;
   ReadOptions options_;
+  const TimePoint begun_;
+  Then then_ = nullptr;     // what the store's answer leads to
   std::uint64_t step_ = 0;  // what is waited for; later calls of an earlier step are dropped
   std::uint64_t after_ = 0;
   bool was_found_ = true;
@@ -305,14 +324,22 @@ class PendingRead final : public std::enable_shared_from_this<PendingRead<Impl>>
 }  // namespace
 
 Reading::Reading(Parts parts) : impl_(std::make_shared<Impl>(std::move(parts))) {}
-Reading::~Reading() { impl_->freshness->Stop(); }
+Reading::~Reading() {
+  impl_->freshness->Stop();
+  impl_->deadlines->Clear();
+}
 
 void Reading::Read(Exchange exchange, Moving moving,
                    std::move_only_function<void(Exchange)> answer) {
+  Read(std::move(exchange), std::move(moving), std::move(answer), impl_->Now());
+}
+
+void Reading::Read(Exchange exchange, Moving moving, std::move_only_function<void(Exchange)> answer,
+                   TimePoint begun) {
   const std::optional<ReadOptions> options = ParseRead(exchange, impl_->parts.datacenter);
   if (!options) return;
   std::make_shared<PendingRead<Impl>>(impl_, std::move(exchange), std::move(moving),
-                                      std::move(answer), *options)
+                                      std::move(answer), *options, begun)
       ->Begin();
 }
 

@@ -6,6 +6,9 @@
 // that wait for a question that has not been sent yet share it. With ?index it then waits until the
 // index moves, its time is over, or its client leaves.
 //
+// A store that is silent does not hold a read up: 500 `No cluster leader` comes kHoldTimeout after
+// the read began, or after its wait with the jitter. A stale one is answered from the copy.
+//
 // Thread-safe. What the parts name outlives it, and it outlives its requests' loops. A request that
 // waits costs its exchange, an entry of the timers and one of what it waits for: no thread, no
 // watch.
@@ -70,6 +73,9 @@ class Reading {
   // Does what the exchange's parameters ask for (freshness first, then blocking until the index
   // moves or the wait is over), sets the headers, and calls `answer` on the exchange's loop.
   void Read(Exchange exchange, Moving moving, std::move_only_function<void(Exchange)> answer);
+  // The same for a request that came at that time, from which its wait is counted.
+  void Read(Exchange exchange, Moving moving, std::move_only_function<void(Exchange)> answer,
+            TimePoint begun);
 
   // Requests that wait for an index to move.
   std::size_t waiting() const;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/key_range.h"
+#include "consul/http/deadlines.h"
 
 namespace kvorum::consul {
 namespace {
@@ -20,28 +21,35 @@ void Pass(Exchange exchange, const Handle& handle, Result<void> allowed) {
   });
 }
 
-void Ask(Exchange exchange, const Handle& handle, StoreAccess& access, const std::string& prefix) {
+void Ask(Exchange exchange, const Handle& handle, StoreAccess& access, const std::string& prefix,
+         const std::shared_ptr<Deadlines>& deadlines) {
   const std::string token = exchange.token();
-  access.StoreOf(token, [exchange = std::move(exchange), handle,
-                         prefix](Result<std::shared_ptr<sync::Store>> store) mutable {
-    if (!store) return Pass(std::move(exchange), handle, Fail(store.error()));
-    sync::Store& asked = **store;
-    asked.Range({.key = prefix, .end = PrefixEnd(prefix), .count_only = true},
-                [exchange = std::move(exchange), handle,
-                 kept = *std::move(store)](Result<sync::RangeAnswer> answer) mutable {
-                  Pass(std::move(exchange), handle, answer ? Result<void>() : Fail(answer.error()));
-                });
-  });
+  auto pass = AnsweredInTime<void>(
+      deadlines, [exchange = std::move(exchange), handle](Result<void> allowed) mutable {
+        Pass(std::move(exchange), handle, std::move(allowed));
+      });
+  access.StoreOf(
+      token, [pass = std::move(pass), prefix](Result<std::shared_ptr<sync::Store>> store) mutable {
+        if (!store) return pass(Fail(store.error()));
+        sync::Store& asked = **store;
+        asked.Range({.key = prefix, .end = PrefixEnd(prefix), .count_only = true},
+                    [pass = std::move(pass),
+                     kept = *std::move(store)](Result<sync::RangeAnswer> answer) mutable {
+                      pass(answer ? Result<void>() : Fail(answer.error()));
+                    });
+      });
 }
 
 }  // namespace
 
 std::vector<Route> GuardedByToken(std::vector<Route> routes, StoreAccess& access,
-                                  const std::string& registry_prefix) {
+                                  const std::string& registry_prefix, Executor& executor) {
+  const auto deadlines = std::make_shared<Deadlines>(executor);
   for (Route& route : routes) {
-    route.handle = [handle = std::move(route.handle), &access, registry_prefix](Exchange exchange) {
+    route.handle = [handle = std::move(route.handle), &access, registry_prefix,
+                    deadlines](Exchange exchange) {
       if (exchange.token().empty()) return handle(std::move(exchange));
-      Ask(std::move(exchange), handle, access, registry_prefix);
+      Ask(std::move(exchange), handle, access, registry_prefix, deadlines);
     };
   }
   return routes;

@@ -20,7 +20,7 @@ struct KvContext : std::enable_shared_from_this<KvContext> {
   template <class Handle>  // (Exchange, std::shared_ptr<sync::Store>)
   void WithStore(Exchange exchange, Handle handle) {
     const std::string token = exchange.token();
-    parts.access.StoreOf(token, work.On<std::shared_ptr<sync::Store>>(
+    parts.access.StoreOf(token, work.OnInTime<std::shared_ptr<sync::Store>>(
                                     [exchange = std::move(exchange), handle = std::move(handle)](
                                         Result<std::shared_ptr<sync::Store>> store) mutable {
                                       if (!store) return exchange.StoreError(store.error());

@@ -89,7 +89,10 @@ bool HideEnded(const CatalogCopy& copy, Tree& tree, bool is_final) {
 class KvRead : public std::enable_shared_from_this<KvRead> {
  public:
   KvRead(std::shared_ptr<KvContext> context, Exchange exchange)
-      : context_(std::move(context)), exchange_(std::move(exchange)), wish_(WishOf(exchange_)) {}
+      : context_(std::move(context)),
+        exchange_(std::move(exchange)),
+        wish_(WishOf(exchange_)),
+        begun_(context_->work.clock().Now()) {}
 
   void Begin(const ReadOptions& options) {
     is_serializable_ = options.is_stale && options.index == 0;
@@ -115,7 +118,7 @@ class KvRead : public std::enable_shared_from_this<KvRead> {
                                .keys_only = true,
                                .newest_first = wish_.is_prefix()};
     store->Range(std::move(request),
-                 context_->work.On<sync::RangeAnswer>(
+                 context_->work.OnInTime<sync::RangeAnswer>(
                      [self = shared_from_this(), store, before](Result<sync::RangeAnswer> answer) {
                        if (!answer) return self->exchange_.StoreError(answer.error());
                        self->context_->parts.changes.Saw(answer->revision, before);
@@ -145,12 +148,14 @@ class KvRead : public std::enable_shared_from_this<KvRead> {
 
   void Wait(Moving moving) {
     context_->parts.reading.Read(
-        std::move(exchange_), std::move(moving), [self = shared_from_this()](Exchange exchange) {
+        std::move(exchange_), std::move(moving),
+        [self = shared_from_this()](Exchange exchange) {
           self->context_->work.Post([self, exchange = std::move(exchange)]() mutable {
             self->interest_.reset();
             self->ReadAnswer(std::move(exchange));
           });
-        });
+        },
+        begun_);
   }
 
   void ReadAnswer(Exchange exchange) {
@@ -186,6 +191,7 @@ class KvRead : public std::enable_shared_from_this<KvRead> {
   const std::shared_ptr<KvContext> context_;
   Exchange exchange_;
   const Wish wish_;
+  const TimePoint begun_;
   bool is_serializable_ = false;
   std::shared_ptr<KvChanges::Interest> interest_;
 };

@@ -39,16 +39,16 @@ class TreeRead : public std::enable_shared_from_this<TreeRead> {
   }
 
   void ReadPage() {
-    store_->Range(
-        {.key = next_,
-         .end = end_,
-         .revision = tree_.revision,
-         .limit = page_keys_,
-         .keys_only = request_.keys_only,
-         .is_serializable = request_.is_serializable},
-        work_.On<sync::RangeAnswer>([self = shared_from_this()](Result<sync::RangeAnswer> answer) {
-          self->TakePage(std::move(answer));
-        }));
+    store_->Range({.key = next_,
+                   .end = end_,
+                   .revision = tree_.revision,
+                   .limit = page_keys_,
+                   .keys_only = request_.keys_only,
+                   .is_serializable = request_.is_serializable},
+                  work_.OnInTime<sync::RangeAnswer>(
+                      [self = shared_from_this()](Result<sync::RangeAnswer> answer) {
+                        self->TakePage(std::move(answer));
+                      }));
   }
 
   void TakePage(Result<sync::RangeAnswer> answer) {

@@ -1,7 +1,8 @@
 // All keys with a prefix, values and metas, at one revision, in pages.
 //
-// Calls back on the work, once. Error: the store's, or kResourceExhausted if there is more than an
-// answer may have. Memory: the keys and values, and a page.
+// Calls back on the work, once. Error: the store's, kDeadlineExceeded if a page takes longer than
+// kHoldTimeout, or kResourceExhausted if there is more than an answer may have. Memory: the keys
+// and values, and a page.
 #pragma once
 
 #include <cstddef>

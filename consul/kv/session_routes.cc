@@ -21,7 +21,7 @@ struct SessionRoutes::Context : std::enable_shared_from_this<Context> {
   template <class Handle>  // (Exchange, std::shared_ptr<sync::Store>), on the work
   void WithStore(Exchange exchange, Handle handle) {
     const std::string token = exchange.token();
-    parts.access.StoreOf(token, work.On<std::shared_ptr<sync::Store>>(
+    parts.access.StoreOf(token, work.OnInTime<std::shared_ptr<sync::Store>>(
                                     [exchange = std::move(exchange), handle = std::move(handle)](
                                         Result<std::shared_ptr<sync::Store>> store) mutable {
                                       if (!store) return exchange.StoreError(store.error());

@@ -5,10 +5,12 @@
 // Thread-safe. The executor outlives it.
 #pragma once
 
+#include <memory>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/task.h"
+#include "consul/http/deadlines.h"
 #include "sync/kernel/loop.h"
 #include "sync/store/answer.h"
 
@@ -19,12 +21,19 @@ class Work {
   explicit Work(Executor& executor) : Work(executor, [](TimePoint) { return sync::kNever; }) {}
   // With timers, or what is due, in a step (sync/kernel/loop.h).
   Work(Executor& executor, sync::Loop::Step step)
-      : executor_(executor), loop_(executor, std::move(step)) {}
+      : executor_(executor),
+        deadlines_(std::make_shared<Deadlines>(executor)),
+        loop_(executor, std::move(step)) {}
 
   // The callback to pass to the store; see sync::OnLoop.
   template <class T, class Handle>
   sync::Store::OnAnswer<T> On(Handle handle) const {
     return sync::OnLoop<T>(loop_.handle(), std::move(handle));
+  }
+  // The same, called with kDeadlineExceeded if the store has not answered within kHoldTimeout.
+  template <class T, class Handle>
+  sync::Store::OnAnswer<T> OnInTime(Handle handle) const {
+    return AnsweredInTime<T>(deadlines_, On<T>(std::move(handle)));
   }
   void Post(Task task) const { loop_.Post(std::move(task)); }
   void After(Duration pause, Task task) const {
@@ -34,10 +43,14 @@ class Work {
   }
   void Wake() const { loop_.Wake(); }
   const Clock& clock() const { return executor_.clock(); }
-  void Stop() { loop_.Stop(); }
+  void Stop() {
+    loop_.Stop();
+    deadlines_->Clear();
+  }
 
  private:
   Executor& executor_;
+  const std::shared_ptr<Deadlines> deadlines_;
   sync::Loop loop_;
 };
 

@@ -203,6 +203,78 @@ TEST_F(ReadingTest, AfterAWaitWithoutNewsTheStoreIsAskedAgain) {
   EXPECT_EQ(stale->line(), "200 1");
 }
 
+TEST_F(ReadingTest, AStoreThatIsSilentHoldsAReadUpForSevenSeconds) {
+  world_.store.HoldRanges();
+  const auto first = world_.Read("/");
+  world_.executor.Advance(3s);
+  const auto second = world_.Read("/?consistent");  // which shares the next question
+  world_.executor.Advance(4s - 1ms);
+  EXPECT_FALSE(first->is_answered());
+  world_.executor.Advance(1ms);
+  EXPECT_EQ(first->line(), "500 No cluster leader");
+  EXPECT_FALSE(second->is_answered());
+  world_.executor.Advance(3s);
+  EXPECT_EQ(second->line(), "500 No cluster leader");
+  // The store's late answers are news for later reads alone.
+  world_.store.LetGo();
+  world_.executor.Settle();
+  EXPECT_EQ(world_.Read("/")->line(), "200 1");
+  EXPECT_EQ(first->answers, 1);
+  EXPECT_EQ(second->answers, 1);
+}
+
+TEST_F(ReadingTest, AStoreThatFellSilentHoldsAWaitUpForSevenSecondsAfterItsEnd) {
+  std::vector<std::shared_ptr<FakeAnswer>> answers;
+  for (int i = 0; i < 50; ++i) answers.push_back(world_.Block("&wait=16s"));
+  world_.store.HoldRanges();
+  world_.executor.Advance(16s + 7s - 1ms);
+  for (const auto& answer : answers) EXPECT_FALSE(answer->is_answered());
+  world_.executor.Advance(1s + 1ms);  // the jitter
+  for (const auto& answer : answers) EXPECT_EQ(answer->line(), "500 No cluster leader");
+  EXPECT_EQ(world_.reading.waiting(), 0U);
+}
+
+TEST_F(ReadingTest, TheWaitCountsFromTheRequestsBeginning) {
+  world_.store.HoldRanges();
+  const auto answer = world_.Block("&wait=10s");
+  world_.executor.Advance(6s);
+  world_.store.LetGo();
+  world_.executor.Settle();
+  EXPECT_FALSE(answer->is_answered());
+  world_.executor.Advance(4s + 625ms);
+  EXPECT_EQ(answer->line(), "200 1");
+}
+
+TEST_F(ReadingTest, WhileTheStoreIsSilentAStaleReadIsAnsweredAtOnce) {
+  EXPECT_EQ(world_.Read("/?stale", "good")->line(), "200 1");
+  world_.store.HoldRanges();
+  const auto silent = world_.Read("/");
+  world_.executor.Advance(30s);
+  EXPECT_EQ(silent->line(), "500 No cluster leader");
+  const int asked = world_.store.ranges();
+  for (const char* token : {"", "good"}) {
+    const auto stale = world_.Read("/?stale", token);
+    EXPECT_EQ(stale->line(), "200 1") << token;
+    EXPECT_EQ(stale->header("X-Consul-Knownleader"), "false");
+    EXPECT_GE(std::stoi(stale->header("X-Consul-Lastcontact")), 30'000);
+    // And again, with one question for all.
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(world_.Read("/?stale", token)->line(), "200 1");
+  }
+  EXPECT_LE(world_.store.ranges(), asked + 2);
+  EXPECT_EQ(world_.Read("/?stale", "unknown")->line(), "403 ACL not found");
+  world_.store.LetGo();
+  world_.executor.Settle();
+  EXPECT_EQ(world_.Read("/?stale")->header("X-Consul-Knownleader"), "true");
+}
+
+TEST_F(ReadingTest, AnAnswerOlderThanMaxStaleIsRefusedWhenTheStoreIsSilent) {
+  world_.executor.Advance(10s);
+  world_.store.HoldRanges();
+  const auto answer = world_.Read("/?max_stale=5s");
+  world_.executor.Advance(7s);
+  EXPECT_EQ(answer->line(), "500 No cluster leader");
+}
+
 TEST_F(ReadingTest, AClientThatLeavesCostsNothingAnyMore) {
   const auto answer = world_.Block();
   answer->Leave();

@@ -10,14 +10,15 @@ namespace {
 class TokenGuardTest : public testing::Test {
  protected:
   std::shared_ptr<FakeAnswer> Call(const std::string& token) {
-    const auto routes = GuardedByToken({{.path = "/v1/agent/leave",
-                                         .methods = "PUT",
-                                         .handle =
-                                             [this](Exchange exchange) {
-                                               ++handled_;
-                                               exchange.Ok();
-                                             }}},
-                                       world_.access, RegistryKeys("/kvorum").prefix());
+    const auto routes =
+        GuardedByToken({{.path = "/v1/agent/leave",
+                         .methods = "PUT",
+                         .handle =
+                             [this](Exchange exchange) {
+                               ++handled_;
+                               exchange.Ok();
+                             }}},
+                       world_.access, RegistryKeys("/kvorum").prefix(), world_.executor);
     auto [exchange, answer] = world_.Make("/v1/agent/leave", token);
     routes.at(0).handle(std::move(exchange));
     world_.executor.Settle();
@@ -53,6 +54,17 @@ TEST_F(TokenGuardTest, AStoreThatIsAwayLetsNoTokenIn) {
   world_.access.failure = Error{Code::kUnavailable, "no endpoint"};
   EXPECT_EQ(Call("good")->status, 500U);
   EXPECT_EQ(handled_, 0);
+}
+
+TEST_F(TokenGuardTest, AStoreThatIsSilentIsTakenForNone) {
+  world_.store.HoldRanges();
+  const auto answer = Call("good");
+  world_.executor.Advance(std::chrono::seconds(7));
+  EXPECT_EQ(answer->line(), "500 No cluster leader");
+  world_.store.LetGo();
+  world_.executor.Settle();
+  EXPECT_EQ(handled_, 0);
+  EXPECT_EQ(answer->answers, 1);
 }
 
 }  // namespace

@@ -255,6 +255,41 @@ TEST_F(KvRoutesTest, AnAnswerThatIsTooLargeIsRefused) {
   EXPECT_EQ(world_.Ask("GET", "kv/k1?recurse")->json().size(), 11U);
 }
 
+TEST_F(KvRoutesTest, AStoreThatIsSilentEndsReadsAfterSevenSeconds) {
+  world_.Start();
+  world_.Put("kv/a", "x");
+  const std::string index = world_.IndexOf("kv/a");
+  const auto waiting = world_.Send("GET", "kv/a?wait=10s&index=" + index);
+  world_.store.HoldRanges();
+  const auto key = world_.Send("GET", "kv/a");
+  const auto blocking = world_.Send("GET", "kv/b?wait=10s&index=1");
+  world_.executor.Advance(std::chrono::milliseconds(6'999));
+  for (const auto& answer : {key, blocking}) EXPECT_FALSE(answer->is_answered());
+  world_.executor.Advance(std::chrono::milliseconds(1));
+  for (const auto& answer : {key, blocking}) EXPECT_EQ(answer->line(), "500 No cluster leader");
+  EXPECT_FALSE(waiting->is_answered());
+  world_.executor.Advance(std::chrono::milliseconds(10'000 + 10'000 / 16));
+  EXPECT_EQ(waiting->line(), "500 No cluster leader");
+  world_.store.LetGo();
+  world_.executor.Settle();
+  for (const auto& answer : {key, blocking, waiting}) EXPECT_EQ(answer->answers, 1);
+  EXPECT_EQ(world_.Ask("GET", "kv/a")->status, 200U);
+}
+
+// The store may fall silent between the question for its revision and the values.
+TEST_F(KvRoutesTest, AReadOfValuesThatIsNotAnsweredEndsAfterSevenSeconds) {
+  world_.Start();
+  world_.Put("kv/a", "x");
+  const int before = world_.store.ranges();
+  world_.store.FailRanges({Code::kUnavailable, "no leader"}, 1);
+  EXPECT_EQ(world_.Get("kv/a"), "500 No cluster leader");
+  EXPECT_EQ(world_.store.ranges(), before + 1);
+  world_.store.HoldRanges();
+  const auto stale = world_.Send("GET", "kv/a?stale");  // asks for no revision
+  world_.executor.Advance(std::chrono::seconds(7));
+  EXPECT_EQ(stale->line(), "500 No cluster leader");
+}
+
 TEST_F(KvRoutesTest, RequestsUnderWayAreDroppedWithTheRoutes) {
   KvWorld world;
   world.Start();

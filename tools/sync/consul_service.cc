@@ -279,7 +279,7 @@ class ConsulService::Impl {
              },
          .datacenter = settings.datacenter}));
     router_.Add(consul::GuardedByToken(agent_.Routes(), tokens_,
-                                       consul::RegistryKeys(parts_.root).prefix()));
+                                       consul::RegistryKeys(parts_.root).prefix(), executor_));
     router_.Add(kv_.Routes());
     router_.Add(sessions_.Routes());
   }
