@@ -240,6 +240,13 @@ void Exchange::StoreError(const Error& error) {
   Text(500, error.message);
 }
 
+std::string TooLargeText(std::uint64_t body_bytes, std::size_t max_bytes) {
+  std::string text = "Request body";
+  if (body_bytes != 0) text += "(" + std::to_string(body_bytes) + " bytes)";
+  return text + " too large, max size: " + std::to_string(max_bytes) +
+         " bytes. See docs/consul.md.";
+}
+
 std::optional<Json> JsonBody(Exchange& exchange, std::string_view error_prefix) {
   auto body = ParseBody(exchange.body());
   if (body) return *std::move(body);

@@ -82,9 +82,11 @@ struct Route {
   std::string methods;
   bool writes = false;  // refused with --http-read-only (PUT and DELETE always are)
   std::function<void(Exchange exchange)> handle;
-  // A larger body is refused with 413; 0: the handler looks at it itself.
-  std::size_t max_body_bytes = kMaxBodyBytes;
+  std::size_t max_body_bytes = kMaxBodyBytes;  // a larger one is refused with 413
 };
+
+// The text of that refusal; `body_bytes` is 0 if the size is not known.
+std::string TooLargeText(std::uint64_t body_bytes, std::size_t max_bytes);
 
 // The body as JSON: 400 with the prefix (`Request decode failed: `) and the fault has been answered
 // if it is not JSON, or nested deeper than anything that we read.

@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds kGrace(500);
 constexpr const char* kTooManyConnections =
     "Your IP is issuing too many concurrent connections, please rate limit your calls\n";
 // Larger than any body that a route takes, so that the route's own text is the answer.
-constexpr std::uint64_t kMaxHttpBodyBytes = std::uint64_t{1} << 20U;
+constexpr std::uint64_t kMaxHttpBodyBytes = std::uint64_t{2} << 20U;
 
 Result<std::shared_ptr<const rpc::TlsListen>> TlsOf(const Listener::Options& options) {
   if (options.certificate_file.empty()) return nullptr;
@@ -50,6 +50,11 @@ class Listener::Impl {
                  .http_header_timeout = std::chrono::seconds(30),
                  .http_body_timeout = std::chrono::seconds(60),
                  .http_max_body_bytes = kMaxHttpBodyBytes,
+                 .http_too_large_text =
+                     [&router](std::string_view /*method*/, std::string_view path,
+                               std::uint64_t bytes) {
+                       return router.RefusalOfBody(std::string(path), bytes);
+                     },
                  // A client that has vanished is noticed while it waits.
                  .ping_interval = std::chrono::seconds(30),
                  .ping_timeout = std::chrono::seconds(10)},

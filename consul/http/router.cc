@@ -27,12 +27,11 @@ void Router::Add(std::vector<Route> routes) {
   }
 }
 
-const Route* Router::Find(Exchange& exchange) const {
-  const std::string& path = exchange.path();
+const Route* Router::Find(const std::string& path, std::string& rest) const {
   if (const auto found = exact_.find(path); found != exact_.end()) return &found->second;
   for (const auto& [prefix, route] : prefixes_) {
     if (!path.starts_with(prefix)) continue;
-    exchange.SetRest(path.substr(prefix.size()));
+    rest = path.substr(prefix.size());
     return &route;
   }
   return nullptr;
@@ -56,10 +55,8 @@ bool Router::Refuses(const Route& route, Exchange& exchange) const {
     exchange.Text(403, "Permission denied: this agent only reads (--http-read-only)");
     return true;
   }
-  if (route.max_body_bytes != 0 && exchange.body().size() > route.max_body_bytes) {
-    exchange.Text(413, "Request body(" + std::to_string(exchange.body().size()) +
-                           " bytes) too large, max size: " + std::to_string(route.max_body_bytes) +
-                           " bytes.");
+  if (exchange.body().size() > route.max_body_bytes) {
+    exchange.Text(413, TooLargeText(exchange.body().size(), route.max_body_bytes));
     return true;
   }
   return false;
@@ -67,9 +64,12 @@ bool Router::Refuses(const Route& route, Exchange& exchange) const {
 
 void Router::Serve(rpc::HttpRequest request, rpc::HttpReply reply, Executor* loop) const {
   reply.AddHeaders({{"X-Consul-Default-Acl-Policy", options_.default_acl_policy}});
+  if (request.method != "PUT") request.body = {};
   Exchange exchange(std::move(request), std::move(reply), loop);
   if (!exchange.has_sound_path()) return exchange.Text(400, "Bad Request");
-  if (const Route* route = Find(exchange)) {
+  std::string rest;
+  if (const Route* route = Find(exchange.path(), rest)) {
+    exchange.SetRest(std::move(rest));
     if (Refuses(*route, exchange)) return;
     if (!exchange.has_sound_query()) return exchange.Text(500, "the query string is malformed");
     return route->handle(std::move(exchange));
@@ -82,6 +82,12 @@ void Router::Serve(rpc::HttpRequest request, rpc::HttpReply reply, Executor* loo
   }
   exchange.SetHeader("X-Content-Type-Options", "nosniff");
   exchange.Text(404, "404 page not found\n");
+}
+
+std::string Router::RefusalOfBody(const std::string& path, std::uint64_t body_bytes) const {
+  std::string rest;
+  const Route* route = Find(path, rest);
+  return TooLargeText(body_bytes, route == nullptr ? kMaxBodyBytes : route->max_body_bytes);
 }
 
 std::vector<std::string> Router::Paths() const {

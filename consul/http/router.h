@@ -4,6 +4,7 @@
 // Filled by one thread, then used by any. Every answer has X-Consul-Default-Acl-Policy.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -26,14 +27,16 @@ class Router {
 
   // An exact path counts before prefixes, and the longer one of two prefixes that fit.
   void Add(std::vector<Route> routes);
-  // The last parameter is for tests, as Exchange's.
+  // A body of a method that takes none is dropped. The last parameter is for tests, as Exchange's.
   void Serve(rpc::HttpRequest request, rpc::HttpReply reply, Executor* loop = nullptr) const;
+  // The text of 413 for a body that is too large for the listener (TooLargeText).
+  std::string RefusalOfBody(const std::string& path, std::uint64_t body_bytes) const;
   // Sorted.
   std::vector<std::string> Paths() const;
 
  private:
-  // Null: none. Sets the rest of a prefix's path.
-  const Route* Find(Exchange& exchange) const;
+  // Null: none. The rest of a prefix's path is put into `rest`.
+  const Route* Find(const std::string& path, std::string& rest) const;
   // True if the exchange was answered.
   bool Refuses(const Route& route, Exchange& exchange) const;
 

@@ -29,11 +29,6 @@ void PutKey(KvContext& context, Exchange exchange) {
   if (!IsOurDatacenter(exchange, context.parts.datacenter)) return;
   if (exchange.rest().empty()) return exchange.Text(400, "Missing key name");
   if (!HasOneOf(exchange, {"acquire", "cas", "release"})) return;
-  const std::size_t size_bytes = exchange.body().size();
-  if (size_bytes > kMaxValueBytes)
-    return exchange.Text(413, "Request body(" + std::to_string(size_bytes) +
-                                  " bytes) too large, max size: " + std::to_string(kMaxValueBytes) +
-                                  " bytes. See docs/consul.md.");
   const std::optional<std::uint64_t> flags = NumberOf(exchange, "flags");
   if (!flags) return;
   KvOperation operation{.verb = KvVerb::kSet,
@@ -93,12 +88,12 @@ std::vector<Route> KvRoutes::Routes() {
               if (exchange.method() == "DELETE") return DeleteKey(*context, std::move(exchange));
               ReadKv(context, std::move(exchange));
             },
-        .max_body_bytes = 0},
+        .max_body_bytes = kMaxValueBytes},
        {.path = "/v1/txn",
         .methods = "PUT",
         .writes = true,
         .handle = [context](Exchange exchange) { RunTransaction(context, std::move(exchange)); },
-        .max_body_bytes = 0}});
+        .max_body_bytes = kMaxTransactionBytes}});
 }
 
 }  // namespace kvorum::consul

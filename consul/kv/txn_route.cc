@@ -51,9 +51,6 @@ void RunOn(KvContext& context, Exchange exchange, std::vector<KvOperation> opera
 
 void RunTransaction(const std::shared_ptr<KvContext>& context, Exchange exchange) {
   if (!IsOurDatacenter(exchange, context->parts.datacenter)) return;
-  if (exchange.body().size() > kMaxTransactionBytes)
-    return exchange.Text(413, "Request body too large, max size: " +
-                                  std::to_string(kMaxTransactionBytes) + " bytes");
   const std::optional<Json> body = JsonBody(exchange, "Failed to parse body: ");
   if (!body) return;
   TxnBody operations = ParseTransaction(*body);

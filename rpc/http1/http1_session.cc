@@ -206,7 +206,7 @@ bool Http1Session::ParseSome() {
     }
   }
   if (body_.size() > per_loop_.options.http_max_body_bytes) {
-    Refuse(413);
+    RefuseBody(/*length=*/0);
     return true;
   }
   if (!parser_->done()) return *used > 0;
@@ -218,7 +218,8 @@ void Http1Session::OnHead() {
   if (!std::exchange(established_, true)) host_.OnEstablished();
   EnterPhase(Phase::kBody);
   const HttpHead& head = parser_->head();
-  if (head.content_length.value_or(0) > per_loop_.options.http_max_body_bytes) return Refuse(413);
+  const std::uint64_t length = head.content_length.value_or(0);
+  if (length > per_loop_.options.http_max_body_bytes) return RefuseBody(length);
   if (const auto& refusal = parser_->refusal()) return Refuse(refusal->status, refusal->text);
   if (EqualsInAnyCase(head.Header("expect"), "100-continue") && !parser_->done()) {
     const auto& reads_open_body = per_loop_.options.reads_open_body;
@@ -367,6 +368,12 @@ void Http1Session::Refuse(unsigned status, std::string_view text) {
   closing_ = true;
   per_loop_.loop.Disarm(timer_);
   host_.WantFlush();
+}
+
+void Http1Session::RefuseBody(std::uint64_t length) {
+  const auto& text = per_loop_.options.http_too_large_text;
+  const HttpHead& head = parser_->head();
+  Refuse(413, text == nullptr ? std::string() : text(head.method, head.Path(), length));
 }
 
 void Http1Session::Produce(OutputBatch& batch) {

@@ -75,6 +75,7 @@ class Http1Session final : public Session {
   // Answers a request that is not served, as Go's server does, and closes. Without a text it uses
   // the status's.
   void Refuse(unsigned status, std::string_view text = {});
+  void RefuseBody(std::uint64_t length);  // 0: it is not known
   void OnTimer();
 
   PerLoop& per_loop_;

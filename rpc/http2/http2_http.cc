@@ -11,6 +11,7 @@
 
 #include "base/letter_case.h"
 #include "rpc/call/grpc_protocol.h"
+#include "rpc/http/http2_rules.h"
 #include "rpc/http/http_date.h"
 #include "rpc/http/http_input.h"
 #include "rpc/http/loop_http_sink.h"
@@ -134,6 +135,13 @@ void Http2Session::BeginHttp(Call& call, bool remote_ended) {
   if (remote_ended || is_open) DispatchOrWait(call);
 }
 
+std::string Http2Session::TooLargeText(const HttpRequest& request) const {
+  const auto& text = per_loop_.options.http_too_large_text;
+  if (text == nullptr) return "413 Request Entity Too Large";
+  const auto length = ParseContentLength(request.Header("content-length").value_or(""));
+  return text(request.method, request.Path(), length.value_or(0));
+}
+
 void Http2Session::OnHttpData(Call& call, std::string_view bytes) {
   if (call.http_->input != nullptr) {
     call.request_.Keep(bytes);
@@ -142,7 +150,7 @@ void Http2Session::OnHttpData(Call& call, std::string_view bytes) {
   }
   nghttp2_session_consume_stream(session_, call.stream_id_, bytes.size());
   if (call.request_.kept_bytes() + bytes.size() > per_loop_.options.http_max_body_bytes)
-    return AnswerHttp(call, HttpResponse::Text(413, "413 Request Entity Too Large"));
+    return AnswerHttp(call, HttpResponse::Text(413, TooLargeText(*call.http_)));
   call.request_.Keep(bytes);
   CountBuffered(call);
 }

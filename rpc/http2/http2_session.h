@@ -117,6 +117,7 @@ class Http2Session final : public Session {
   class OpenInput;  // the body of a request whose handler reads it while it comes
   void BeginHttp(Call& call, bool remote_ended);
   void OnHttpData(Call& call, std::string_view bytes);
+  std::string TooLargeText(const HttpRequest& request) const;
   void ServeHttpInput(Call& call);
   void DetachHttpInput(Call& call);
   void DispatchHttp(Call& call);

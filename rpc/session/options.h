@@ -71,6 +71,10 @@ struct Options {
   std::chrono::milliseconds http_body_timeout{300'000};
   std::uint32_t http_max_header_bytes = 64 * 1024;
   std::uint64_t http_max_body_bytes = 8 * 1024 * 1024;
+  // The text of 413 for a larger body, whose size is 0 if the head does not tell it. Null: the
+  // status'.
+  std::function<std::string(std::string_view method, std::string_view path, std::uint64_t bytes)>
+      http_too_large_text = {};
   // True for requests whose handler reads the body while it comes: over HTTP/2, and over HTTP/1.1
   // from a client that waits for leave to send it ("Expect: 100-continue"). Null: none.
   std::function<bool(std::string_view method, std::string_view path)> reads_open_body = {};

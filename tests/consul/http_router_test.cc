@@ -10,14 +10,16 @@ std::vector<Route> Routes() {
   const auto say = [](std::string what) {
     return [what](Exchange exchange) { exchange.OkText(what + " " + exchange.rest()); };
   };
-  return {
-      {.path = "/v1/kv/", .methods = "GET,PUT,DELETE", .handle = say("kv"), .max_body_bytes = 0},
-      {.path = "/v1/catalog/nodes", .methods = "GET", .handle = say("nodes")},
-      {.path = "/v1/agent/check/", .methods = "PUT", .handle = say("check")},
-      {.path = "/v1/agent/check/register", .methods = "PUT", .handle = say("register")},
-      {.path = "/v1/agent/check/pass/", .methods = "PUT", .handle = say("pass")},
-      {.path = "/v1/odd", .methods = "GET", .writes = true, .handle = say("odd")},
-      RefusedRoute("/v1/event/", "GET,PUT", 501, "events are not supported")};
+  return {{.path = "/v1/kv/",
+           .methods = "GET,PUT,DELETE",
+           .handle = say("kv"),
+           .max_body_bytes = 2 * kMaxBodyBytes},
+          {.path = "/v1/catalog/nodes", .methods = "GET", .handle = say("nodes")},
+          {.path = "/v1/agent/check/", .methods = "PUT", .handle = say("check")},
+          {.path = "/v1/agent/check/register", .methods = "PUT", .handle = say("register")},
+          {.path = "/v1/agent/check/pass/", .methods = "PUT", .handle = say("pass")},
+          {.path = "/v1/odd", .methods = "GET", .writes = true, .handle = say("odd")},
+          RefusedRoute("/v1/event/", "GET,PUT", 501, "events are not supported")};
 }
 
 class RouterTest : public testing::Test {
@@ -82,12 +84,28 @@ TEST_F(RouterTest, EveryAnswerTellsThePolicy) {
     EXPECT_EQ(Ask("GET", target)->header("X-Consul-Default-Acl-Policy"), "allow") << target;
 }
 
-TEST_F(RouterTest, ALargeBodyIsRefusedUnlessTheRouteLooksItself) {
+TEST_F(RouterTest, ABodyThatIsTooLargeForItsRouteIsRefused) {
   const std::string large(kMaxBodyBytes + 1, 'x');
   EXPECT_EQ(Ask("PUT", "/v1/agent/check/register", large)->line(),
-            "413 Request body(524289 bytes) too large, max size: 524288 bytes.");
+            "413 Request body(524289 bytes) too large, max size: 524288 bytes. See "
+            "docs/consul.md.");
   EXPECT_EQ(Ask("PUT", "/v1/agent/check/register", large.substr(1))->status, 200U);
   EXPECT_EQ(Ask("PUT", "/v1/kv/a", large)->status, 200U);
+  EXPECT_EQ(Ask("PUT", "/v1/kv/a", large + large)->status, 413U);
+  // A read has none.
+  EXPECT_EQ(Ask("GET", "/v1/kv/a", large + large)->status, 200U);
+}
+
+TEST_F(RouterTest, ABodyThatTheListenerDoesNotTakeIsRefusedInTheRoutesWords) {
+  Router router({});
+  router.Add(Routes());
+  EXPECT_EQ(router.RefusalOfBody("/v1/kv/a", 99'999'999),
+            "Request body(99999999 bytes) too large, max size: 1048576 bytes. See "
+            "docs/consul.md.");
+  EXPECT_EQ(router.RefusalOfBody("/v1/agent/check/pass/a", 0),
+            "Request body too large, max size: 524288 bytes. See docs/consul.md.");
+  EXPECT_EQ(router.RefusalOfBody("/nothing", 0),
+            "Request body too large, max size: 524288 bytes. See docs/consul.md.");
 }
 
 TEST_F(RouterTest, AnAgentThatOnlyReadsRefusesWrites) {

@@ -176,7 +176,8 @@ TEST_F(KvTxnTest, ABodyThatIsNoTransactionIsRefused) {
   EXPECT_EQ(Run({Op("set", "a", std::string(524'289, 'x'))})->line(),
             "413 Value for key \"a\" is too large (524289 > 524288 bytes)");
   EXPECT_EQ(put(std::string(1'048'577, ' ')),
-            "413 Request body too large, max size: 1048576 bytes");
+            "413 Request body(1048577 bytes) too large, max size: 1048576 bytes. See "
+            "docs/consul.md.");
 }
 
 TEST_F(KvTxnTest, NamesMatchInAnyCaseAndNullIsAsGoodAsAbsent) {

@@ -220,7 +220,23 @@ class ConsulHttpTest(agent_fixture.AgentCase):
         self.assertEqual(len(self.get("status/peers").json), 1)
         self.assertEqual(self.get("agent/self").json["Config"]["Datacenter"], "dc1")
         self.assertEqual(self.get("coordinate/nodes").json, [])
-        self.assertEqual(self.send("kv/large", b"x" * 600_000).status, 413)
+        self.assertEqual(self.send("kv/large", b"x" * 600_000).line,
+                         "413 Request body(600000 bytes) too large, max size: 524288 bytes. See docs/consul.md.")
+
+    def test_a_body_that_is_too_large_is_refused_by_its_head_in_the_routes_words(self):
+        self.serve()
+        for path, most in (("kv/a", 524_288), ("txn", 1_048_576), ("catalog/register", 524_288),
+                           ("agent/service/register", 524_288)):
+            for framing, size in (("Content-Length: 5000000000", "(5000000000 bytes)"),
+                                  ("Transfer-Encoding: chunked", "")):
+                with self.connect() as connection:
+                    connection.sendall(f"PUT /v1/{path} HTTP/1.1\r\nHost: x\r\n{framing}\r\n\r\n".encode())
+                    if not size:
+                        connection.sendall(b"200001\r\n" + b"x" * 0x200001)
+                    with connection.makefile("rb") as answer:
+                        head, text = answer.read().decode().split("\r\n\r\n")
+                self.assertTrue(head.startswith("HTTP/1.1 413 "), head)
+                self.assertEqual(text, f"Request body{size} too large, max size: {most} bytes. See docs/consul.md.")
 
     def test_an_agent_that_only_reads_writes_nothing(self):
         self.serve("--http-read-only")
@@ -292,16 +308,18 @@ class ConsulHttpTest(agent_fixture.AgentCase):
         with open(f"/proc/{self.agent.process.pid}/status", encoding="ascii") as status:
             return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
 
+    def connect(self):
+        host, port = self.address.rsplit(":", 1)
+        return socket.create_connection((host, int(port)), timeout=PATIENCE_S)
+
     def raw(self, target):
         """A connection with a request for the target, whose answer nobody has read."""
-        host, port = self.address.rsplit(":", 1)
-        connection = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
+        connection = self.connect()
         connection.sendall(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         return connection
 
     def test_hostile_requests_end_and_the_agent_goes_on(self):
-        self.serve("--http-max-conns-per-client", "0")
-        host, port = self.address.rsplit(":", 1)
+        self.serve()
         for bytes_sent in (b"\x00" * 100, b"GET\r\n\r\n", b"GET /v1/kv/%zz HTTP/1.1\r\nHost: x\r\n\r\n",
                            b"GET /v1/kv/" + b"a" * 200_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
                            b"PUT /v1/kv/a HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n",
@@ -311,7 +329,7 @@ class ConsulHttpTest(agent_fixture.AgentCase):
                            + b"[" * 50_000,
                            b"GET /v1/kv/\x01 HTTP/1.1\r\nHost: x\r\n\r\n",
                            b"GET //v1//kv/../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n"):
-            with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as connection:
+            with self.connect() as connection:
                 connection.sendall(bytes_sent)
                 answer = connection.recv(4096)
                 self.assertRegex(answer[:13] or b"HTTP/1.1 400 ", rb"^HTTP/1.1 (4|500|301)")

@@ -292,6 +292,26 @@ TEST_F(Http1Test, SizesAreLimited) {
             "HTTP/1.1 413 Payload Too Large");
 }
 
+TEST_F(Http1Test, ABodyThatIsTooLargeMayBeRefusedInWordsOfTheServers) {
+  Options options;
+  options.http_max_body_bytes = 1000;
+  options.http_too_large_text = [](std::string_view method, std::string_view path,
+                                   std::uint64_t bytes) {
+    return std::string(method) + " " + std::string(path) + " " + std::to_string(bytes);
+  };
+  TestServer server(options);
+  const auto said = [&](const std::string& bytes) {
+    RawSocket socket(server.port());
+    socket.Send(bytes);
+    return socket.ReceiveAll();
+  };
+  EXPECT_THAT(said("POST /echo?a HTTP/1.1\r\nHost: a\r\nContent-Length: 1001\r\n\r\n"),
+              EndsWith("\r\n\r\nPOST /echo 1001"));
+  EXPECT_THAT(said("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n" +
+                   std::string(1001, 'b')),
+              EndsWith("\r\n\r\nPOST /echo 0"));
+}
+
 TEST_F(Http1Test, SlowClientsAreCutOff) {
   Options options;
   options.http_header_timeout = std::chrono::milliseconds(50);
