@@ -9,35 +9,12 @@ namespace kvorum::consul {
 namespace {
 
 // A client with its store, in the order in which they have to end.
-class OwnedClientStore final : public sync::Store {
- public:
-  explicit OwnedClientStore(std::unique_ptr<client::Client> client)
-      : client_(std::move(client)), store_(*client_, {.call_threads = 1}) {}
+struct ClientWithStore {
+  explicit ClientWithStore(std::unique_ptr<client::Client> its_client)
+      : client(std::move(its_client)), store(*client, {.call_threads = 1}) {}
 
-  void Range(sync::RangeRequest request, OnAnswer<sync::RangeAnswer> on_answer) override {
-    store_.Range(std::move(request), std::move(on_answer));
-  }
-  void Txn(sync::TxnRequest request, OnAnswer<sync::TxnAnswer> on_answer) override {
-    store_.Txn(std::move(request), std::move(on_answer));
-  }
-  std::unique_ptr<sync::StoreWatch> Watch(sync::WatchRequest request,
-                                          sync::WatchSink sink) override {
-    return store_.Watch(std::move(request), std::move(sink));
-  }
-  void LeaseGrant(std::int64_t ttl_s, OnAnswer<sync::LeaseAnswer> on_answer) override {
-    store_.LeaseGrant(ttl_s, std::move(on_answer));
-  }
-  void LeaseKeepAlive(std::int64_t lease, OnAnswer<sync::LeaseAnswer> on_answer) override {
-    store_.LeaseKeepAlive(lease, std::move(on_answer));
-  }
-  void LeaseRevoke(std::int64_t lease, OnAnswer<sync::LeaseAnswer> on_answer) override {
-    store_.LeaseRevoke(lease, std::move(on_answer));
-  }
-  bool has_ordered_progress() const override { return store_.has_ordered_progress(); }
-
- private:
-  const std::unique_ptr<client::Client> client_;
-  sync::ClientStore store_;
+  const std::unique_ptr<client::Client> client;
+  sync::ClientStore store;
 };
 
 // A log-in is refused with kInvalidArgument, and so is a token that no header can carry.
@@ -49,7 +26,7 @@ bool IsRefusal(Code code) {
 }  // namespace
 
 struct TokenStores::Kept {
-  std::unique_ptr<sync::Store> store;
+  std::shared_ptr<sync::Store> store;  // the only reference
 };
 
 // Closing a client waits for its calls, whose answers may hold the last reference to it: so it is
@@ -145,7 +122,7 @@ void TokenStores::Make(const std::string& token) {
     const std::lock_guard lock(mutex_);
     if (!waiting_.contains(token)) return;
   }
-  Result<std::unique_ptr<sync::Store>> made = connect_(token);
+  Result<std::shared_ptr<sync::Store>> made = connect_(token);
   std::shared_ptr<Kept> kept;
   Result<std::shared_ptr<sync::Store>> answer;
   if (made) {
@@ -204,7 +181,7 @@ std::size_t TokenStores::clients() const {
 
 TokenStores::Connect ConnectWith(client::Options options) {
   return [options = std::move(options)](
-             const std::string& token) -> Result<std::unique_ptr<sync::Store>> {
+             const std::string& token) -> Result<std::shared_ptr<sync::Store>> {
     client::Options with = options;
     with.user.clear();
     with.password.clear();
@@ -218,7 +195,8 @@ TokenStores::Connect ConnectWith(client::Options options) {
       with.token = token;
     }
     KV_TRY(auto client, client::Client::Connect(with));
-    return std::make_unique<OwnedClientStore>(std::move(client));
+    const auto both = std::make_shared<ClientWithStore>(std::move(client));
+    return std::shared_ptr<sync::Store>(both, &both->store);
   };
 }
 

@@ -39,8 +39,9 @@ class StoreAccess {
 // refused token is refused for a second without asking.
 class TokenStores final : public StoreAccess {
  public:
-  // Makes a store for a token that is not empty; may block. Errors as StoreOf's.
-  using Connect = std::function<Result<std::unique_ptr<sync::Store>>(const std::string& token)>;
+  // Makes a store for a token that is not empty, and keeps no reference; may block. Errors as
+  // StoreOf's.
+  using Connect = std::function<Result<std::shared_ptr<sync::Store>>(const std::string& token)>;
   struct Options {
     std::size_t max_clients = 64;
     std::size_t max_waiting_tokens = 64;

@@ -15,37 +15,13 @@ using namespace std::chrono_literals;
 
 std::atomic<int> open_stores = 0;
 
-// Counts itself.
-class CountedStore final : public sync::Store {
- public:
-  CountedStore() { ++open_stores; }
-  ~CountedStore() override { --open_stores; }
-  CountedStore(const CountedStore&) = delete;
-  CountedStore& operator=(const CountedStore&) = delete;
-  void Range(sync::RangeRequest request, OnAnswer<sync::RangeAnswer> on_answer) override {
-    store_.Range(std::move(request), std::move(on_answer));
-  }
-  void Txn(sync::TxnRequest request, OnAnswer<sync::TxnAnswer> on_answer) override {
-    store_.Txn(std::move(request), std::move(on_answer));
-  }
-  std::unique_ptr<sync::StoreWatch> Watch(sync::WatchRequest request,
-                                          sync::WatchSink sink) override {
-    return store_.Watch(std::move(request), std::move(sink));
-  }
-  void LeaseGrant(std::int64_t ttl_s, OnAnswer<sync::LeaseAnswer> on_answer) override {
-    store_.LeaseGrant(ttl_s, std::move(on_answer));
-  }
-  void LeaseKeepAlive(std::int64_t lease, OnAnswer<sync::LeaseAnswer> on_answer) override {
-    store_.LeaseKeepAlive(lease, std::move(on_answer));
-  }
-  void LeaseRevoke(std::int64_t lease, OnAnswer<sync::LeaseAnswer> on_answer) override {
-    store_.LeaseRevoke(lease, std::move(on_answer));
-  }
-  bool has_ordered_progress() const override { return true; }
-
- private:
-  sync::FakeStore store_;
-};
+// A store in memory that is counted until it goes.
+std::shared_ptr<sync::Store> CountedStore() {
+  ++open_stores;
+  auto store = std::make_shared<sync::FakeStore>();
+  sync::Store* const counted = store.get();
+  return {counted, [store = std::move(store)](sync::Store*) { --open_stores; }};
+}
 
 class TokenStoresTest : public testing::Test {
  protected:
@@ -53,13 +29,13 @@ class TokenStoresTest : public testing::Test {
   void Make(TokenStores::Options options) {
     stores_ = std::make_unique<TokenStores>(
         own_,
-        [this](const std::string& token) -> Result<std::unique_ptr<sync::Store>> {
+        [this](const std::string& token) -> Result<std::shared_ptr<sync::Store>> {
           ++connects_;
           if (connect_waits_for_.valid()) connect_waits_for_.wait();
           if (token.starts_with("bad"))
             return Fail(Code::kInvalidArgument, "etcdserver: authentication failed");
           if (token.starts_with("off")) return Fail(Code::kUnavailable, "no connection");
-          return std::make_unique<CountedStore>();
+          return CountedStore();
         },
         clock_, options);
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/consul/kv_world.h"
+#include "tests/sync/forwarding_store.h"
 
 namespace kvorum::consul {
 namespace {
@@ -255,39 +256,28 @@ TEST_F(JanitorTest, OfManyAgentsOneIsTheJanitorAndAnotherFollowsIt) {
 }
 
 // The store of a janitor that holds another lock than everybody else, and so is one beside them.
-class OtherLock final : public sync::Store {
+class OtherLock final : public sync::ForwardingStore {
  public:
-  explicit OtherLock(sync::Store& store) : store_(store) {}
+  using ForwardingStore::ForwardingStore;
   void Range(sync::RangeRequest request, OnAnswer<sync::RangeAnswer> on_answer) override {
     Rename(request.key);
-    store_.Range(std::move(request), std::move(on_answer));
+    ForwardingStore::Range(std::move(request), std::move(on_answer));
   }
   void Txn(sync::TxnRequest request, OnAnswer<sync::TxnAnswer> on_answer) override {
     for (sync::Compare& compare : request.compares) Rename(compare.key);
     for (sync::Operation& operation : request.then) Rename(operation.key);
-    store_.Txn(std::move(request), std::move(on_answer));
+    ForwardingStore::Txn(std::move(request), std::move(on_answer));
   }
   std::unique_ptr<sync::StoreWatch> Watch(sync::WatchRequest request,
                                           sync::WatchSink sink) override {
     Rename(request.key);
-    return store_.Watch(std::move(request), std::move(sink));
+    return ForwardingStore::Watch(std::move(request), std::move(sink));
   }
-  void LeaseGrant(std::int64_t ttl_s, OnAnswer<sync::LeaseAnswer> on_answer) override {
-    store_.LeaseGrant(ttl_s, std::move(on_answer));
-  }
-  void LeaseKeepAlive(std::int64_t lease, OnAnswer<sync::LeaseAnswer> on_answer) override {
-    store_.LeaseKeepAlive(lease, std::move(on_answer));
-  }
-  void LeaseRevoke(std::int64_t lease, OnAnswer<sync::LeaseAnswer> on_answer) override {
-    store_.LeaseRevoke(lease, std::move(on_answer));
-  }
-  bool has_ordered_progress() const override { return true; }
 
  private:
   static void Rename(std::string& key) {
     if (key == "/kvorum/registry-janitor") key += "-too";
   }
-  sync::Store& store_;
 };
 
 TEST_F(JanitorTest, TwoAtOnceDoNoHarm) {

@@ -4,6 +4,7 @@
 #include "base/base64.h"
 #include "consul/kv/kv_transaction.h"
 #include "tests/consul/kv_world.h"
+#include "tests/sync/forwarding_store.h"
 
 namespace kvorum::consul {
 namespace {
@@ -207,35 +208,18 @@ TEST_F(KvTxnTest, AFullTransactionFitsIntoOneOfTheStore) {
 }
 
 // A store that somebody else writes to after the first of several reads.
-class WrittenBetweenReads final : public sync::Store {
+class WrittenBetweenReads final : public sync::ForwardingStore {
  public:
-  explicit WrittenBetweenReads(sync::FakeStore& store) : store_(store) {}
-  void Range(sync::RangeRequest request, OnAnswer<sync::RangeAnswer> on_answer) override {
-    store_.Range(std::move(request), std::move(on_answer));
-  }
+  explicit WrittenBetweenReads(sync::FakeStore& store) : ForwardingStore(store), fake_(store) {}
   void Txn(sync::TxnRequest request, OnAnswer<sync::TxnAnswer> on_answer) override {
-    store_.Txn(std::move(request), std::move(on_answer));
-    if (reads++ == 0) store_.Commit({{"/kvorum/kv/k50", "new"}, {"/kvorum/kv/t/2", "new"}});
+    ForwardingStore::Txn(std::move(request), std::move(on_answer));
+    if (reads++ == 0) fake_.Commit({{"/kvorum/kv/k50", "new"}, {"/kvorum/kv/t/2", "new"}});
   }
-  std::unique_ptr<sync::StoreWatch> Watch(sync::WatchRequest request,
-                                          sync::WatchSink sink) override {
-    return store_.Watch(std::move(request), std::move(sink));
-  }
-  void LeaseGrant(std::int64_t ttl_s, OnAnswer<sync::LeaseAnswer> on_answer) override {
-    store_.LeaseGrant(ttl_s, std::move(on_answer));
-  }
-  void LeaseKeepAlive(std::int64_t lease, OnAnswer<sync::LeaseAnswer> on_answer) override {
-    store_.LeaseKeepAlive(lease, std::move(on_answer));
-  }
-  void LeaseRevoke(std::int64_t lease, OnAnswer<sync::LeaseAnswer> on_answer) override {
-    store_.LeaseRevoke(lease, std::move(on_answer));
-  }
-  bool has_ordered_progress() const override { return true; }
 
   int reads = 0;
 
  private:
-  sync::FakeStore& store_;
+  sync::FakeStore& fake_;
 };
 
 TEST_F(KvTxnTest, AllIsReadAtOneRevisionHoweverManyReadsThatTakes) {

@@ -1,40 +1,9 @@
 // The memory of a query that waits, counted at the allocator: a separate program, since it replaces
 // operator new. The connection is not in it; tests/consul/processes counts all.
 #include <gtest/gtest.h>
-#include <malloc.h>
-
-#include <atomic>
-#include <cstdlib>
-#include <new>
 
 #include "tests/consul/http_world.h"
-
-namespace {
-
-std::atomic<std::int64_t> live_bytes = 0;
-// glibc keeps a word in front of each allocation.
-constexpr std::size_t kHeader = sizeof(void*);
-
-void* Allocate(std::size_t size) {
-  void* const memory = std::malloc(size);
-  if (memory == nullptr) std::abort();
-  live_bytes += static_cast<std::int64_t>(malloc_usable_size(memory) + kHeader);
-  return memory;
-}
-void Free(void* memory) {
-  if (memory == nullptr) return;
-  live_bytes -= static_cast<std::int64_t>(malloc_usable_size(memory) + kHeader);
-  std::free(memory);
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) { return Allocate(size); }
-void* operator new[](std::size_t size) { return Allocate(size); }
-void operator delete(void* memory) noexcept { Free(memory); }
-void operator delete[](void* memory) noexcept { Free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { Free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { Free(memory); }
+#include "tests/live_bytes.h"
 
 namespace kvorum::consul {
 namespace {
