@@ -279,7 +279,7 @@ class ConsulHttpTest(agent_fixture.AgentCase):
             self.agent.end()
 
     def test_many_wait_and_one_change_wakes_whom_it_concerns(self):
-        self.serve()
+        self.serve("--http-max-conns-per-client", "0")
         for name in ("web", "db"):
             self.send("agent/service/register", {"Name": name, "Check": {"TTL": "60s"}})
         cluster.wait_until(lambda: self.statuses("db"), "both services")
@@ -302,6 +302,34 @@ class ConsulHttpTest(agent_fixture.AgentCase):
         print(f"a waiting query costs {grown:.1f} KiB", flush=True)
         self.assertLess(grown, 8)
         self.assertEqual(self.get("status/leader").status, 200)
+
+    def test_one_client_has_so_many_connections_and_no_more(self):
+        self.serve("--http-max-conns-per-client", "20")
+        index = self.get("catalog/nodes").index
+        held = []
+
+        def hold():
+            """Connects until refused; the answer of the last one."""
+            while True:
+                connection = self.raw(f"/v1/catalog/nodes?index={index}&wait=60s")
+                connection.settimeout(0.2)
+                try:
+                    with connection.makefile("rb") as answer:
+                        return answer.read().decode()
+                except TimeoutError:
+                    held.append(connection)
+
+        self.addCleanup(lambda: [each.close() for each in held])
+        text = "Your IP is issuing too many concurrent connections, please rate limit your calls\n"
+        refused = (f"HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
+                   f"Connection: close\r\n\r\n{text}")
+        # A connection that has just been closed may still count.
+        cluster.wait_until(lambda: hold() == refused and len(held) == 20, "20 connections and no more")
+        self.assertEqual(self.get("catalog/nodes").line, f"429 {text}")
+        for _ in range(5):
+            held.pop().close()
+        cluster.wait_until(lambda: self.get("catalog/nodes").status == 200, "a place for others")
+        cluster.wait_until(lambda: hold() == refused and len(held) == 20, "20 connections again")
 
     def resident_kib(self):
         # The agent is the child of no shell: setpriv has become it.
@@ -343,34 +371,6 @@ class ConsulHttpTest(agent_fixture.AgentCase):
         authority = certificates.Authority()
         files, client = (certificates.Files(self.path(name)).take(authority.issue(name)).trust(authority)
                          for name in ("server", "client"))
-    def test_one_client_has_so_many_connections_and_no_more(self):
-        self.serve("--http-max-conns-per-client", "20")
-        index = self.get("catalog/nodes").index
-        held = []
-
-        def hold():
-            """Connects until refused; the answer of the last one."""
-            while True:
-                connection = self.raw(f"/v1/catalog/nodes?index={index}&wait=60s")
-                connection.settimeout(0.2)
-                try:
-                    with connection.makefile("rb") as answer:
-                        return answer.read().decode()
-                except TimeoutError:
-                    held.append(connection)
-
-        self.addCleanup(lambda: [each.close() for each in held])
-        text = "Your IP is issuing too many concurrent connections, please rate limit your calls\n"
-        refused = (f"HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
-                   f"Connection: close\r\n\r\n{text}")
-        # A connection that has just been closed may still count.
-        cluster.wait_until(lambda: hold() == refused and len(held) == 20, "20 connections and no more")
-        self.assertEqual(self.get("catalog/nodes").line, f"429 {text}")
-        for _ in range(5):
-            held.pop().close()
-        cluster.wait_until(lambda: self.get("catalog/nodes").status == 200, "a place for others")
-        cluster.wait_until(lambda: hold() == refused and len(held) == 20, "20 connections again")
-
         self.serve("--http-cert-file", files.certificate, "--http-key-file", files.key,
                    "--http-trusted-ca-file", files.authorities)
         context = ssl.create_default_context(cafile=files.authorities)
@@ -385,6 +385,7 @@ class ConsulHttpTest(agent_fixture.AgentCase):
         for flags, why in ((("--http-cert-file", "x"), "need each other"),
                            (("--http-trusted-ca-file", "x"), "needs --http-cert-file"),
                            (("--http-address", "nonsense"), "HOST:PORT"),
+                           (("--http-max-conns-per-client", "16385"), "is more than 16384"),
                            (("--node-id", "x"), "is not a UUID"),
                            (("--node-meta", "x"), "is not KEY=VALUE")):
             done = ctl.run(self.endpoint, "agent", "run", "--root", self.root, "--node", "n1", *flags)
@@ -411,4 +412,3 @@ class ConsulHttpOnEtcdTest(agent_fixture.OnEtcd, ConsulHttpTest, unittest.TestCa
 
 if __name__ == "__main__":
     agent_fixture.main(sys.modules[__name__])
-                           (("--http-max-conns-per-client", "16385"), "is more than 16384"),
