@@ -22,6 +22,7 @@ constexpr Duration kLeastInterval = seconds(1);
 constexpr Duration kLeastDeregisterAfter = seconds(60);
 constexpr Duration kTimeout = seconds(10);
 constexpr Duration kScriptTimeout = seconds(30);
+constexpr Duration kAliasInterval = seconds(1);
 // No report is expected of a check in maintenance; it is critical, so nothing ends it.
 constexpr Duration kMaintenanceInterval = std::chrono::days(365);
 constexpr int kMostInARow = 1'000'000;
@@ -42,6 +43,11 @@ struct SentCheck {
   std::string status;
   std::string http;
   std::string tcp;
+  std::string udp;
+  std::string h2ping;
+  std::string grpc;
+  std::string alias_node;
+  std::string alias_service;
   std::string method;
   std::string body;
   std::string tls_server_name;
@@ -52,7 +58,10 @@ struct SentCheck {
   Duration ttl{};
   Duration deregister_after{};
   bool skips_verify = false;
-  bool is_unknown_kind = false;
+  bool disables_redirects = false;
+  bool tcp_uses_tls = false;
+  bool h2ping_uses_tls = true;
+  bool grpc_uses_tls = false;
   int output_max_size = 0;
   int before_passing = 0;
   int before_warning = 0;
@@ -67,6 +76,14 @@ Result<void> ReadSentCheck(Fields& fields, SentCheck& sent) {
   KV_RETURN_IF_ERROR(fields.Read("Status", sent.status));
   KV_RETURN_IF_ERROR(fields.Read("HTTP", sent.http));
   KV_RETURN_IF_ERROR(fields.Read("TCP", sent.tcp));
+  KV_RETURN_IF_ERROR(fields.Read("TCPUseTLS", sent.tcp_uses_tls));
+  KV_RETURN_IF_ERROR(fields.Read("UDP", sent.udp));
+  KV_RETURN_IF_ERROR(fields.Read("H2Ping", sent.h2ping));
+  KV_RETURN_IF_ERROR(fields.Read("H2PingUseTLS", sent.h2ping_uses_tls));
+  KV_RETURN_IF_ERROR(fields.Read("GRPC", sent.grpc));
+  KV_RETURN_IF_ERROR(fields.Read("GRPCUseTLS", sent.grpc_uses_tls));
+  KV_RETURN_IF_ERROR(fields.Read("AliasNode", sent.alias_node));
+  KV_RETURN_IF_ERROR(fields.Read("AliasService", sent.alias_service));
   KV_RETURN_IF_ERROR(fields.Read("Method", sent.method));
   KV_RETURN_IF_ERROR(fields.Read("Body", sent.body));
   KV_RETURN_IF_ERROR(fields.Read("Header", sent.header));
@@ -88,9 +105,7 @@ Result<void> ReadSentCheck(Fields& fields, SentCheck& sent) {
     KV_RETURN_IF_ERROR(fields.Read(name, words));
     if (!words.empty()) sent.args = std::move(words);
   }
-  // A flag that has no effect here: redirects are never followed.
-  bool is_ignored = false;
-  return fields.Read("DisableRedirects", is_ignored);
+  return fields.Read("DisableRedirects", sent.disables_redirects);
 }
 
 // Kinds that no prober of ours can check, by the member that makes a check one.
@@ -99,14 +114,8 @@ Result<void> RefuseOtherKinds(Fields& fields) {
     const char* member;
     std::string_view name;
   };
-  static constexpr std::array<Kind, 8> kKinds = {{{"GRPC", "grpc"},
-                                                  {"UDP", "udp"},
-                                                  {"H2PING", "h2ping"},
-                                                  {"DockerContainerID", "docker"},
-                                                  {"AliasNode", "alias"},
-                                                  {"AliasService", "alias"},
-                                                  {"OSService", "os_service"},
-                                                  {"ProxyGRPC", "grpc"}}};
+  static constexpr std::array<Kind, 2> kKinds = {
+      {{"DockerContainerID", "docker"}, {"OSService", "os_service"}}};
   for (const Kind& kind : kKinds) {
     std::string text;
     KV_RETURN_IF_ERROR(fields.Read(kind.member, text));
@@ -114,27 +123,28 @@ Result<void> RefuseOtherKinds(Fields& fields) {
       return Invalid(std::string(kind.name) + " checks are not supported by this agent");
   }
   // Words that only these kinds use, and that bodies may have without being one of them.
-  for (const char* name : {"Shell", "ProxyHTTP", "Namespace", "Partition"}) {
+  for (const char* name : {"Shell", "ProxyHTTP", "ProxyGRPC", "Namespace", "Partition"}) {
     std::string text;
     KV_RETURN_IF_ERROR(fields.Read(name, text));
   }
-  bool is_used = false;
-  for (const char* name : {"GRPCUseTLS", "H2PingUseTLS"})
-    KV_RETURN_IF_ERROR(fields.Read(name, is_used));
-  is_used = false;
-  KV_RETURN_IF_ERROR(fields.Read("TCPUseTLS", is_used));
-  if (is_used) return Invalid("tcp checks with TLS are not supported by this agent");
   return {};
 }
 
 // The rules that the API has for what was sent, with its texts.
 Result<void> ValidateSentCheck(const SentCheck& sent) {
-  const bool is_probed = !sent.args.empty() || !sent.http.empty() || !sent.tcp.empty();
+  const bool is_probed = !sent.args.empty() || !sent.http.empty() || !sent.tcp.empty() ||
+                         !sent.udp.empty() || !sent.h2ping.empty() || !sent.grpc.empty();
+  const bool is_alias = !sent.alias_node.empty() || !sent.alias_service.empty();
   if (sent.interval > Duration::zero() && sent.ttl > Duration::zero())
     return Invalid("Interval and TTL cannot both be specified");
   if (is_probed && sent.interval <= Duration::zero())
     return Invalid("Interval must be > 0 for Script, HTTP, H2PING, TCP, UDP or OSService checks");
-  if (!is_probed && sent.ttl <= Duration::zero()) return Invalid("TTL must be > 0 for TTL checks");
+  if (is_alias && sent.interval > Duration::zero())
+    return Invalid("Interval cannot be set for Alias checks");
+  if (is_alias && sent.ttl > Duration::zero())
+    return Invalid("TTL must be not be set for Alias checks");
+  if (!is_probed && !is_alias && sent.ttl <= Duration::zero())
+    return Invalid("TTL must be > 0 for TTL checks");
   if (sent.output_max_size < 0) return Invalid("MaxOutputMaxSize must be positive");
   if (sent.before_warning > sent.before_critical)
     return Invalid("FailuresBeforeWarning can't be higher than FailuresBeforeCritical");
@@ -154,35 +164,75 @@ Result<void> CheckScripts(const SentCheck& sent, const DefinitionRules& rules) {
 CheckKind KindOf(const SentCheck& sent) {
   if (!sent.http.empty()) return CheckKind::kHttp;
   if (sent.ttl > Duration::zero()) return CheckKind::kTtl;
+  if (!sent.h2ping.empty()) return CheckKind::kH2Ping;
   if (!sent.tcp.empty()) return CheckKind::kTcp;
-  return CheckKind::kExec;
+  if (!sent.udp.empty()) return CheckKind::kUdp;
+  if (!sent.grpc.empty()) return CheckKind::kGrpc;
+  return sent.args.empty() ? CheckKind::kAlias : CheckKind::kExec;
+}
+
+// NODE/ID, with encoded names; either may be empty.
+Result<std::string> AliasTarget(const SentCheck& sent) {
+  std::string target;
+  if (!sent.alias_node.empty()) {
+    KV_TRY(target, EncodeName(sent.alias_node));
+  }
+  target += '/';
+  if (sent.alias_service.empty()) return target;
+  KV_TRY(const std::string id, EncodeId(sent.alias_service));
+  return target + id;
+}
+
+void UseTls(const SentCheck& sent, sync::CheckTls& tls) {
+  tls.server_name = sent.tls_server_name;
+  tls.skip_verify = sent.skips_verify;
 }
 
 // The definition that runs the check.
-sync::CheckDefinition Definition(const SentCheck& sent, std::vector<std::string>& warnings) {
+Result<sync::CheckDefinition> Definition(const SentCheck& sent,
+                                         std::vector<std::string>& warnings) {
   sync::CheckDefinition definition{.id = {}, .kind = KindOf(sent)};
   switch (definition.kind) {
     case CheckKind::kHttp:
       definition.target = sent.http;
+      definition.follows_redirects = !sent.disables_redirects;
       definition.method = UpperCase(sent.method);
       definition.headers = sent.header;
       definition.body = sent.body;
-      if (sent.http.starts_with("https://")) {
-        definition.tls.server_name = sent.tls_server_name;
-        definition.tls.skip_verify = sent.skips_verify;
-      }
+      if (sent.http.starts_with("https://") || definition.follows_redirects)
+        UseTls(sent, definition.tls);
       break;
     case CheckKind::kTcp:
       definition.target = sent.tcp;
+      definition.uses_tls = sent.tcp_uses_tls;
       break;
+    case CheckKind::kUdp:
+      definition.target = sent.udp;
+      break;
+    case CheckKind::kH2Ping:
+      definition.target = sent.h2ping;
+      definition.uses_tls = sent.h2ping_uses_tls;
+      break;
+    case CheckKind::kGrpc:
+      definition.target = sent.grpc;
+      definition.uses_tls = sent.grpc_uses_tls;
+      break;
+    case CheckKind::kAlias: {
+      auto target = AliasTarget(sent);
+      if (!target) return Invalid("Alias: " + target.error().message);
+      definition.target = *std::move(target);
+      break;
+    }
     case CheckKind::kExec:
       definition.command = sent.args;
       break;
     case CheckKind::kTtl:
       break;
   }
+  if (definition.uses_tls) UseTls(sent, definition.tls);
   const bool is_ttl = definition.kind == CheckKind::kTtl;
   definition.interval = is_ttl ? sent.ttl : sent.interval;
+  if (definition.kind == CheckKind::kAlias) definition.interval = kAliasInterval;
   if (!is_ttl && definition.interval < kLeastInterval) {
     warnings.push_back("the interval " + FormatDuration(definition.interval) + " is raised to 1s");
     definition.interval = kLeastInterval;
@@ -238,9 +288,10 @@ Result<std::optional<CheckForm>> ParseCheckOf(const Json& json, const CheckOwner
   if (record.id.empty()) record.id = is_of_service ? owner.default_id : sent.name;
   if (record.name.empty()) record.name = "Service '" + *owner.service_name + "' check";
   sync::CheckDefinition& definition = form.check.definition;
-  definition = Definition(sent, form.warnings);
+  KV_TRY(definition, Definition(sent, form.warnings));
   record.type = CheckTypeOf(definition.kind);
-  if (definition.kind != CheckKind::kTtl) record.interval = FormatDuration(definition.interval);
+  if (definition.kind != CheckKind::kTtl && definition.kind != CheckKind::kAlias)
+    record.interval = FormatDuration(definition.interval);
   if (sent.timeout > Duration::zero()) record.timeout = FormatDuration(sent.timeout);
   if (sent.deregister_after > Duration::zero())
     record.deregister_after_ns = std::max(sent.deregister_after, kLeastDeregisterAfter).count();

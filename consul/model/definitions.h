@@ -1,8 +1,8 @@
 // Definitions of services and checks, as clients register them over HTTP and as files hold them.
 //
 // Pure functions. Errors are kInvalidArgument, and their texts are whole answers of the API. What
-// an agent has no prober for (grpc, udp, h2ping, docker, alias, os_service) and what belongs to a
-// mesh is refused by its name.
+// an agent has no prober for (docker, os_service) and what belongs to a mesh is refused by its
+// name.
 #pragma once
 
 #include <optional>

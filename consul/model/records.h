@@ -31,7 +31,8 @@ struct CheckRecord {
   std::string output = {};
   std::string name = {};
   std::string notes = {};
-  std::string type = {};      // http, tcp, ttl, script, maintenance; empty: of the catalog alone
+  // CheckTypeOf, or maintenance; empty: of the catalog alone.
+  std::string type = {};
   std::string interval = {};  // Go durations' texts, as the API shows them
   std::string timeout = {};
   std::string definition = {};  // the API's Definition, a JSON object as text; empty: {}
@@ -111,7 +112,7 @@ Result<CheckRecord> DecodeCheckDetails(std::string_view id, std::string_view det
 // address and port are those that its value has, if it is ADDRESS:PORT.
 ServiceRecord RecordOf(std::string_view node, const sync::Entry& entry);
 CheckRecord RecordOf(const sync::Check& check);
-// The Type of a check in the API: "ttl", "http", "tcp", "script".
+// The Type of a check in the API: "script" for a program, else the kind's name.
 std::string_view CheckTypeOf(sync::CheckKind kind);
 
 // Values of the keys. The node's name, the id and the revisions come from the key.

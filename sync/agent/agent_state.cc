@@ -33,6 +33,8 @@ Json CheckToJson(const Check& check) {
   const CheckDefinition& definition = check.definition;
   Json json = {{"id", definition.id}, {"kind", CheckKindName(definition.kind)}};
   if (!definition.target.empty()) SetBytes(json, "target", definition.target);
+  if (definition.uses_tls) json["uses_tls"] = true;
+  if (definition.follows_redirects) json["follows_redirects"] = true;
   const CheckTls& tls = definition.tls;
   if (!tls.ca_file.empty()) SetBytes(json, "tls_ca_file", tls.ca_file);
   if (!tls.server_name.empty()) SetBytes(json, "tls_server_name", tls.server_name);
@@ -113,15 +115,19 @@ Result<void> ReadBytes(const Json& json, const std::string& name, std::string& v
   return {};
 }
 
+Result<void> ReadBool(const Json& json, const std::string& name, bool& value) {
+  const auto found = json.find(name);
+  if (found == json.end()) return {};
+  if (!found->is_boolean())
+    return Fail(Code::kInvalidArgument, "\"" + name + "\" is not a boolean");
+  value = found->get<bool>();
+  return {};
+}
+
 Result<void> ReadTls(const Json& json, CheckTls& tls) {
   KV_RETURN_IF_ERROR(ReadBytes(json, "tls_ca_file", tls.ca_file));
   KV_RETURN_IF_ERROR(ReadBytes(json, "tls_server_name", tls.server_name));
-  const auto skip = json.find("tls_skip_verify");
-  if (skip == json.end()) return {};
-  if (!skip->is_boolean())
-    return Fail(Code::kInvalidArgument, "\"tls_skip_verify\" is not a boolean");
-  tls.skip_verify = skip->get<bool>();
-  return {};
+  return ReadBool(json, "tls_skip_verify", tls.skip_verify);
 }
 
 Result<std::vector<std::string>> WordsFromJson(const Json& json) {
@@ -163,6 +169,8 @@ Result<Check> CheckFromJson(const Json& json) {
   KV_TRY(const std::string kind, StringOf(json, "kind"));
   KV_TRY(definition.kind, CheckKindOf(kind));
   KV_RETURN_IF_ERROR(ReadBytes(json, "target", definition.target));
+  KV_RETURN_IF_ERROR(ReadBool(json, "uses_tls", definition.uses_tls));
+  KV_RETURN_IF_ERROR(ReadBool(json, "follows_redirects", definition.follows_redirects));
   KV_RETURN_IF_ERROR(ReadTls(json, definition.tls));
   KV_TRY(const Json command, ArrayOf(json, "command"));
   KV_TRY(definition.command, WordsFromJson(command));

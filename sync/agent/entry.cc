@@ -15,7 +15,8 @@ namespace kvorum::sync {
 namespace {
 
 constexpr std::array<std::string_view, 3> kHealthNames = {"passing", "warning", "critical"};
-constexpr std::array<std::string_view, 4> kKindNames = {"ttl", "http", "tcp", "exec"};
+constexpr std::array<std::string_view, 8> kKindNames = {"ttl", "http",  "tcp",    "exec",
+                                                        "udp", "alias", "h2ping", "grpc"};
 constexpr Duration kLeastInterval = std::chrono::milliseconds(100);
 // Times are sums of the clock's and these.
 constexpr Duration kMostInterval = std::chrono::days(365);
@@ -61,20 +62,31 @@ Result<void> ValidateCheck(const CheckDefinition& check) {
   const auto refuse = [&](std::string_view why) {
     return Fail(Code::kInvalidArgument, "check " + check.id + ": " + std::string(why));
   };
-  const bool has_target = check.kind == CheckKind::kHttp || check.kind == CheckKind::kTcp;
+  const bool has_target = check.kind != CheckKind::kTtl && check.kind != CheckKind::kExec;
   if (has_target == check.target.empty())
     return refuse(has_target ? "it has no target" : "its kind has no target");
-  // It becomes the head of a request, in which a line end would begin another header.
-  if (std::ranges::any_of(check.target, IsSpaceOrControl) ||
-      std::ranges::any_of(check.tls.server_name, IsSpaceOrControl))
+  // It becomes the head of a request, in which a line end would begin another header. An alias has
+  // names, which may have spaces.
+  const bool is_spoiled = check.kind == CheckKind::kAlias
+                              ? std::ranges::any_of(check.target, IsControl)
+                              : std::ranges::any_of(check.target, IsSpaceOrControl);
+  if (is_spoiled || std::ranges::any_of(check.tls.server_name, IsSpaceOrControl))
     return refuse("its target has a space or a control character");
   if ((check.kind == CheckKind::kExec) == check.command.empty())
     return refuse(check.command.empty() ? "it has no command" : "its kind has no command");
   const bool is_https = check.kind == CheckKind::kHttp && check.target.starts_with("https://");
   if (check.kind == CheckKind::kHttp && !is_https && !check.target.starts_with("http://"))
     return refuse("its target is not an http:// or https:// URL");
-  if (!is_https && check.tls != CheckTls{})
+  const bool may_use_tls = check.kind == CheckKind::kTcp || check.kind == CheckKind::kH2Ping ||
+                           check.kind == CheckKind::kGrpc;
+  if (check.uses_tls && !may_use_tls) return refuse("its kind does not use TLS");
+  if (check.follows_redirects && check.kind != CheckKind::kHttp)
+    return refuse("its kind has no redirects to follow");
+  // A redirect may lead to https://.
+  if (!is_https && !check.uses_tls && !check.follows_redirects && check.tls != CheckTls{})
     return refuse("it has TLS options, and its target is not an https:// URL");
+  if (check.kind == CheckKind::kAlias && std::ranges::count(check.target, '/') != 1)
+    return refuse("its target is not NODE/ID");
   const bool has_request = !check.method.empty() || !check.headers.empty() || !check.body.empty();
   if (has_request && check.kind != CheckKind::kHttp)
     return refuse("its kind has no method, headers or body");

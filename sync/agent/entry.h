@@ -23,14 +23,19 @@ enum class CheckKind : std::uint8_t {
   kHttp,  // an http:// or https:// URL answers: 2xx passing, 429 warning, anything else critical
   kTcp,   // HOST:PORT accepts a connection
   kExec,  // exit code 0 passing, 1 warning, anything else critical
+  kUdp,   // HOST:PORT answers a datagram, or does not refuse it within the time-out
+  // The worst status of other checks (consul/catalog/alias_prober.h).
+  kAlias,
+  kH2Ping,  // HOST:PORT answers a PING of HTTP/2
+  kGrpc,    // HOST:PORT or HOST:PORT/SERVICE says SERVING (grpc.health.v1)
 };
 std::string_view CheckKindName(CheckKind kind);
 Result<CheckKind> CheckKindOf(std::string_view name);
 
-// A check over https:// knows its server by these.
+// A check under TLS knows its server by these.
 struct CheckTls {
   std::string ca_file = {};      // PEM, read for each probe; empty: the system's
-  std::string server_name = {};  // that the certificate must name; empty: the URL's host
+  std::string server_name = {};  // that the certificate must name; empty: the target's host
   bool skip_verify = false;      // take any certificate
 
   friend bool operator==(const CheckTls&, const CheckTls&) = default;
@@ -42,8 +47,12 @@ using CheckHeaders = std::map<std::string, std::vector<std::string>>;
 struct CheckDefinition {
   std::string id;
   CheckKind kind = CheckKind::kTtl;
-  std::string target = {};                // kHttp: the URL; kTcp: HOST:PORT
-  CheckTls tls = {};                      // kHttp with an https:// URL
+  // kHttp: the URL; kAlias: NODE/ID of a service, /ID of one of this node, NODE/ or / of a node's
+  // own checks; kTcp, kUdp, kH2Ping, kGrpc: as at the kind.
+  std::string target = {};
+  bool uses_tls = false;                  // kTcp, kH2Ping, kGrpc
+  bool follows_redirects = false;         // kHttp: as Go's client does, up to ten requests
+  CheckTls tls = {};                      // with these, or an https:// URL
   std::string method = {};                // kHttp; empty: GET
   CheckHeaders headers = {};              // kHttp; they take the place of our own of the same name
   std::string body = {};                  // kHttp; any bytes

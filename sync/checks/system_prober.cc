@@ -32,6 +32,13 @@ class SystemProber::Thread {
         return BeginTcpProbe(io_, lookups_, check, std::move(on_end));
       case CheckKind::kExec:
         return BeginExecProbe(io_, check, std::move(on_end));
+      case CheckKind::kUdp:
+        return BeginUdpProbe(io_, lookups_, check, std::move(on_end));
+      case CheckKind::kH2Ping:
+      case CheckKind::kGrpc:
+        return BeginHttp2Probe(io_, lookups_, check, std::move(on_end));
+      case CheckKind::kAlias:
+        return on_end({.output = "this program has no checks that an alias could name"});
     }
   }
 

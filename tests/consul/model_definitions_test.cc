@@ -188,20 +188,17 @@ TEST(ConsulDefinitions, ACheckThatIsWrongIsRefusedWithTheApisText) {
       {R"({"TTL":"10s","OutputMaxSize":-1})", "Invalid check: MaxOutputMaxSize must be positive"},
       {R"({"TTL":"10s","FailuresBeforeWarning":2,"FailuresBeforeCritical":1})",
        "Invalid check: FailuresBeforeWarning can't be higher than FailuresBeforeCritical"},
-      {R"({"GRPC":"x:1","Interval":"10s"})",
-       "Invalid check: grpc checks are not supported by this agent"},
-      {R"({"UDP":"x:1","Interval":"10s"})",
-       "Invalid check: udp checks are not supported by this agent"},
-      {R"({"H2PING":"x:1","Interval":"10s"})",
-       "Invalid check: h2ping checks are not supported by this agent"},
+      {R"({"GRPC":"x:1"})",
+       "Invalid check: Interval must be > 0 for Script, HTTP, H2PING, TCP, UDP or OSService "
+       "checks"},
+      {R"({"AliasService":"x","Interval":"10s"})",
+       "Invalid check: Interval cannot be set for Alias checks"},
+      {R"({"alias_node":"x","TTL":"10s"})",
+       "Invalid check: TTL must be not be set for Alias checks"},
       {R"({"docker_container_id":"x","Interval":"10s"})",
        "Invalid check: docker checks are not supported by this agent"},
-      {R"({"AliasService":"x"})", "Invalid check: alias checks are not supported by this agent"},
-      {R"({"alias_node":"x"})", "Invalid check: alias checks are not supported by this agent"},
       {R"({"os_service":"x","Interval":"10s"})",
        "Invalid check: os_service checks are not supported by this agent"},
-      {R"({"tcp":"x:1","tcp_use_tls":true,"Interval":"10s"})",
-       "Invalid check: tcp checks with TLS are not supported by this agent"},
       {R"({"Args":["x"],"Interval":"10s"})",
        "Scripts are disabled on this agent; to enable, configure 'enable_script_checks' or "
        "'enable_local_script_checks' to true"},
@@ -291,6 +288,60 @@ TEST(ConsulDefinitions, AnHttpCheckIsTakenAsItIs) {
                                  .interval = "1m30s",
                                  .timeout = "5s",
                                  .deregister_after_ns = 60'000'000'000}));
+}
+
+TEST(ConsulDefinitions, AnHttpCheckFollowsRedirectsUnlessItSaysOtherwise) {
+  const auto check_of = [](const std::string& more) {
+    return CheckOf(R"({"Name":"up","HTTP":"http://h/","Interval":"2s")" + more + "}")
+        ->check.definition;
+  };
+  EXPECT_TRUE(check_of("").follows_redirects);
+  EXPECT_TRUE(check_of(R"(,"DisableRedirects":false)").follows_redirects);
+  EXPECT_FALSE(check_of(R"(,"disable_redirects":true)").follows_redirects);
+  // A redirect may lead to a server with TLS.
+  EXPECT_TRUE(check_of(R"(,"TLSSkipVerify":true)").tls.skip_verify);
+  EXPECT_FALSE(check_of(R"(,"TLSSkipVerify":true,"DisableRedirects":true)").tls.skip_verify);
+}
+
+TEST(ConsulDefinitions, EachKindHasItsTarget) {
+  using sync::CheckKind;
+  const auto check_of = [](const std::string& members) {
+    const auto form = CheckOf(R"({"Name":"up","Interval":"2s",)" + members + "}");
+    EXPECT_TRUE(form) << form.error().message;
+    return form.value_or(CheckForm());
+  };
+  const auto udp = check_of(R"("UDP":"h:1")");
+  EXPECT_EQ(udp.check.definition.kind, CheckKind::kUdp);
+  EXPECT_EQ(udp.check.definition.target, "h:1");
+  EXPECT_EQ(RecordOf(udp.check).type, "udp");
+  const auto ping = check_of(R"("H2PING":"h:1","TLSServerName":"s")").check.definition;
+  EXPECT_EQ(ping.kind, CheckKind::kH2Ping);
+  EXPECT_TRUE(ping.uses_tls) << "as there, unless it says otherwise";
+  EXPECT_EQ(ping.tls.server_name, "s");
+  EXPECT_FALSE(check_of(R"("h2ping":"h:1","h2ping_use_tls":false)").check.definition.uses_tls);
+  const auto grpc = check_of(R"("GRPC":"h:1/web")").check.definition;
+  EXPECT_EQ(grpc.kind, CheckKind::kGrpc);
+  EXPECT_EQ(grpc.target, "h:1/web");
+  EXPECT_FALSE(grpc.uses_tls);
+  EXPECT_TRUE(check_of(R"("grpc":"h:1","grpc_use_tls":true)").check.definition.uses_tls);
+  EXPECT_TRUE(check_of(R"("tcp":"h:1","tcp_use_tls":true)").check.definition.uses_tls);
+}
+
+TEST(ConsulDefinitions, AnAliasNamesAServiceOrANode) {
+  const auto target_of = [](const std::string& members) {
+    return CheckOf(R"({"Name":"up",)" + members + "}")->check.definition.target;
+  };
+  EXPECT_EQ(target_of(R"("AliasService":"web 1.a")"), "/web 1%2Ea");
+  EXPECT_EQ(target_of(R"("alias_node":"a/b.c")"), "a%2Fb.c/");
+  EXPECT_EQ(target_of(R"("AliasNode":"n1","AliasService":"web")"), "n1/web");
+  const auto form = CheckOf(R"({"Name":"up","AliasService":"web"})");
+  EXPECT_EQ(form->check.definition.kind, sync::CheckKind::kAlias);
+  EXPECT_EQ(form->check.definition.interval, 1s);
+  const CheckRecord record = RecordOf(form->check);
+  EXPECT_EQ(record.type, "alias");
+  EXPECT_EQ(record.interval, "");
+  EXPECT_THAT(WhyNoCheck(R"({"AliasService":")" + std::string(256, 'x') + "\"}"),
+              StartsWith("Invalid check: Alias: "));
 }
 
 TEST(ConsulDefinitions, TimesAreTextsOrNanoseconds) {
