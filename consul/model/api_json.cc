@@ -129,13 +129,15 @@ Json CheckJson(const ServiceRecord& service, const CheckRecord& check) {
   return json;
 }
 
+CheckRecord SerfHealth(bool is_alive) {
+  return {.id = std::string(kSerfHealth),
+          .health = is_alive ? Health::kPassing : Health::kCritical,
+          .output = is_alive ? "Agent alive and reachable" : "Agent not live or unreachable",
+          .name = "Serf Health Status"};
+}
+
 Json SerfHealthJson(const NodeRecord& node, bool is_alive, std::int64_t life_revision) {
-  const CheckRecord check{
-      .id = std::string(kSerfHealth),
-      .health = is_alive ? Health::kPassing : Health::kCritical,
-      .output = is_alive ? "Agent alive and reachable" : "Agent not live or unreachable",
-      .name = "Serf Health Status"};
-  Json json = CheckJson(node.node, nullptr, check);
+  Json json = CheckJson(node.node, nullptr, SerfHealth(is_alive));
   AddIndexes(json, node.create_revision, std::max(life_revision, node.create_revision));
   return json;
 }

@@ -26,6 +26,7 @@ Json NodeServiceJson(const ServiceRecord& service);
 Json CheckJson(const NodeRecord& node, const CheckRecord& check);
 Json CheckJson(const ServiceRecord& service, const CheckRecord& check);
 // The check that every node with an agent has. The revision is that of the agent's life.
+CheckRecord SerfHealth(bool is_alive);
 Json SerfHealthJson(const NodeRecord& node, bool is_alive, std::int64_t life_revision);
 // A service as its agent tells it, with a hash that stands for all other members.
 Json AgentServiceJson(const ServiceRecord& service, std::string_view datacenter);

@@ -205,6 +205,7 @@ class ConsulService::Impl {
   }
 
   ~Impl() {
+    parts_.aliases.SetCatalog(nullptr);
     // The waiting requests are answered, and then no handler runs any more.
     copy_.Stop();
     changes_.Stop();
@@ -226,6 +227,7 @@ class ConsulService::Impl {
       return BadArguments(listener.error().message);
     KV_TRY(listener_, OfThisMachine(std::move(listener)));
     copy_.Start();
+    parts_.aliases.SetCatalog(&copy_);
     changes_.Start();
     janitor_.Start();
     idle_.Wake();

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "client/client.h"
+#include "consul/catalog/alias_prober.h"
 #include "consul/model/records.h"
 #include "sync/agent/syncer.h"
 #include "sync/checks/check_runner.h"
@@ -41,6 +42,7 @@ class ConsulService {
     client::Client& client;
     sync::Syncer& syncer;
     sync::CheckRunner& checks;
+    consul::AliasProber& aliases;  // gets the catalog while the service is there
     std::string node;
     std::string root;
     std::function<Result<void>()> on_reload = {};  // null: there is nothing to reload

@@ -50,7 +50,8 @@ RunningAgent::RunningAgent(LongRun& run, client::Client& client, sync::SyncerOpt
       store_(client, {.call_timeout = CallTimeout(options)}),
       tokens_(store_, consul::ConnectWith(run.session().options()), executor_.clock(), {}),
       syncer_(store_, executor_, WithReports(std::move(options)), state),
-      checks_(executor_, prober_, syncer_),
+      aliases_(prober_, syncer_, executor_.clock(), node_),
+      checks_(executor_, aliases_, syncer_),
       control_({.node = node_,
                 .syncer = syncer_,
                 .checks = checks_,
@@ -84,6 +85,7 @@ Outcome<void> RunningAgent::StartHttp(const ConsulService::Settings& settings) {
                              .client = client_,
                              .syncer = syncer_,
                              .checks = checks_,
+                             .aliases = aliases_,
                              .node = node_,
                              .root = root_,
                              .on_left = [this] { ending_.Left(); }};
@@ -107,9 +109,9 @@ void RunningAgent::ReloadLater() {
 Result<void> RunningAgent::Stop(bool leaves) {
   run_.StopServing();
   calls_.Stop();
+  checks_.Stop();  // first: an alias without a catalog is critical
   http_ = nullptr;
   dns_ = nullptr;
-  checks_.Stop();
   Result<void> left;
   if (leaves && !ending_.has_left()) left = Leave(syncer_);
   syncer_.Stop();

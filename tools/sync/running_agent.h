@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/executor.h"
+#include "consul/catalog/alias_prober.h"
 #include "consul/http/store_access.h"
 #include "sync/agent/syncer.h"
 #include "sync/checks/check_runner.h"
@@ -78,6 +79,7 @@ class RunningAgent {
   consul::TokenStores tokens_;  // of entries that have one
   sync::Syncer syncer_;
   sync::SystemProber prober_;
+  consul::AliasProber aliases_;
   sync::CheckRunner checks_;
   AgentControl control_;
   std::unique_ptr<DnsService> dns_;
