@@ -1,5 +1,7 @@
 #include "consul/model/filter.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -14,13 +16,14 @@
 namespace kvorum::consul {
 
 struct Filter::Expression {
-  enum class Kind : std::uint8_t { kAnd, kOr, kNot, kEquals, kHolds, kIsEmpty };
+  enum class Kind : std::uint8_t { kAnd, kOr, kNot, kEquals, kHolds, kMatches, kIsEmpty };
   Kind kind = Kind::kAnd;
   std::vector<std::unique_ptr<const Expression>> parts = {};  // of and, or, not
   // The rest has these; `is_negated` turns what each value of the selector says.
   std::vector<std::string> path = {};
   FieldType type = {};
   std::string value = {};
+  std::unique_ptr<const re2::RE2> pattern = {};  // of kMatches
   double number = 0;
   bool is_negated = false;
 };
@@ -181,11 +184,24 @@ class Parser {
     match.is_negated = Peek().Is("!=") || Peek().Is("not");
     match.kind = is_equality ? Kind::kEquals : Kind::kHolds;
     if (is_equality || Peek().Is("not")) ++at_;
-    if (!is_equality && Peek().Is("matches"))
-      return BadFilter("\"matches\" is not supported by this agent");
-    if (!is_equality && !Take("contains")) return BadFilter("an operator is expected");
+    const bool is_pattern = !is_equality && Take("matches");
+    if (!is_equality && !is_pattern && !Take("contains"))
+      return BadFilter("an operator is expected");
     KV_TRY(match.value, ParseValue());
-    return {};
+    return is_pattern ? CompilePattern(match) : Result<void>();
+  }
+
+  Result<void> CompilePattern(Expression& match) {
+    if (++patterns_ > kMaxPatterns) return BadFilter("it has more than 16 patterns");
+    if (match.value.size() > kMaxPatternBytes)
+      return BadFilter("a pattern is longer than 1024 bytes");
+    re2::RE2::Options options;
+    options.set_log_errors(false);
+    options.set_max_mem(static_cast<std::int64_t>(kMaxPatternMemoryBytes));
+    match.kind = Kind::kMatches;
+    match.pattern = std::make_unique<const re2::RE2>(match.value, options);
+    if (match.pattern->ok()) return {};
+    return BadFilter("error parsing regexp: " + match.pattern->error());
   }
 
   Result<std::string> ParseValue() {
@@ -224,6 +240,7 @@ class Parser {
   // Each kind of field has its operators, and values that it can have.
   static Result<void> CheckTypes(Expression& match) {
     const auto refuse = [] { return BadFilter("the operator does not fit the selector's type"); };
+    if (match.kind == Kind::kMatches && match.type.kind != FieldKind::kText) return refuse();
     switch (match.type.kind) {
       case FieldKind::kText:
         return {};
@@ -259,6 +276,7 @@ class Parser {
   const FilterRows rows_;
   std::size_t at_ = 0;
   int depth_ = 0;
+  std::size_t patterns_ = 0;
 };
 
 // The claim of one value of the selector; null: it is missing.
@@ -278,6 +296,8 @@ bool Says(const Expression& match, const Json* value) {
       if (is_missing) return false;
       if (value->is_object()) return value->contains(match.value);
       return std::ranges::any_of(*value, [&](const Json& each) { return each == match.value; });
+    case Kind::kMatches:
+      return re2::RE2::PartialMatch(text, *match.pattern);
     case Kind::kIsEmpty:
       if (match.type.kind == FieldKind::kText) return text.empty();
       return is_missing || value->empty();
@@ -314,6 +334,7 @@ bool Holds(const Expression& expression, const Json& row) {
       return !holds(expression.parts.front());
     case Kind::kEquals:
     case Kind::kHolds:
+    case Kind::kMatches:
     case Kind::kIsEmpty:
       return MatchesAt(expression, &row, expression.path);
   }

@@ -1,8 +1,8 @@
 // ?filter: an expression over the fields of an answer's rows (selector == "v", "v" in selector,
 // selector is empty, not, and, or, parentheses).
 //
-// Immutable once parsed, and thread-safe. `matches` is refused: a stranger's pattern may cost any
-// time.
+// Immutable once parsed, and thread-safe. A pattern of `matches` is RE2's, whose syntax is Go's: it
+// takes time in proportion to the text, and at most kMaxPatternMemoryBytes.
 #pragma once
 
 #include <memory>
@@ -27,6 +27,10 @@ enum class FilterRows : std::uint8_t {
 
 inline constexpr std::size_t kMaxFilterBytes = 8192;
 inline constexpr int kMaxFilterDepth = 64;
+// The patterns of `matches` in one filter.
+inline constexpr std::size_t kMaxPatterns = 16;
+inline constexpr std::size_t kMaxPatternBytes = 1024;
+inline constexpr std::size_t kMaxPatternMemoryBytes = std::size_t{512} << 10U;
 
 class Filter {
  public:

@@ -96,8 +96,11 @@ TEST(ConsulFilter, RefusesWhatItDoesNotKnow) {
                            "Node.Meta[\"a\"",
                            "Node.Meta[a] == x",
                            "Service.Port == nan",
-                           "Node.Node matches \"n.*\"",
-                           "Node.Node not matches \"n.*\"",
+                           "Node.Node matches \"n(\"",
+                           "Node.Node matches \"(?=n)\"",
+                           "Node.Node not matches",
+                           "Service.Port matches \"1\"",
+                           "Service.Tags matches \"a\"",
                            "Node.Node.X == x"})
     EXPECT_EQ(Takes(text), std::nullopt) << text;
   const auto text_of = [](const std::string& text) {
@@ -106,9 +109,42 @@ TEST(ConsulFilter, RefusesWhatItDoesNotKnow) {
   };
   EXPECT_EQ(text_of("Foo == x"),
             "Failed to create boolean expression evaluator: Selector \"Foo\" is not valid");
-  EXPECT_EQ(text_of("Node matches x"),
-            "Failed to create boolean expression evaluator: \"matches\" is not supported by this "
-            "agent");
+  EXPECT_EQ(text_of("Node matches `n(`"),
+            "Failed to create boolean expression evaluator: error parsing regexp: missing ): n(");
+}
+
+TEST(ConsulFilter, APatternMatchesAnywhereInTheText) {
+  for (const char* text :
+       {R"(Node.Node matches "n")", R"(Node.Node matches "^n[0-9]$")", "Node.Node matches `\\d`",
+        R"(Node.Node not matches "x")", R"(Service.Service matches "(?i)WEB")",
+        R"(Checks.Status matches "^warn")", R"(Node.Meta.rack matches "^r.$")",
+        R"(Node.Meta.none not matches "")", R"(Service.Address matches "^$")",
+        R"(not Node.Node matches "x" and Service.Service matches "w|d")"})
+    EXPECT_EQ(Takes(text), true) << text;
+  for (const char* text : {R"(Node.Node matches "^1")", R"(Node.Node not matches "n")",
+                           R"(Node.Meta.none matches "")", R"(Service.Service matches "WEB")"})
+    EXPECT_EQ(Takes(text), false) << text;
+}
+
+TEST(ConsulFilter, APatternsCostHasBounds) {
+  const auto why = [](const std::string& text) {
+    const auto filter = Filter::Parse(text, FilterRows::kNodes);
+    return filter ? std::string() : filter.error().message.substr(46);
+  };
+  EXPECT_EQ(why("Node matches `" + std::string(kMaxPatternBytes, 'x') + "`"), "");
+  EXPECT_EQ(why("Node matches `" + std::string(kMaxPatternBytes + 1, 'x') + "`"),
+            " a pattern is longer than 1024 bytes");
+  std::string many = "Node matches x";
+  for (std::size_t i = 1; i < kMaxPatterns; ++i) many += " or Node matches x";
+  EXPECT_EQ(why(many), "");
+  EXPECT_EQ(why(many + " or Node matches x"), " it has more than 16 patterns");
+  // Repetitions of repetitions are more than the memory that a pattern may have.
+  EXPECT_NE(why("Node matches `((((x{100}){100}){100}){100})`"), "");
+  EXPECT_NE(why("Node matches `(.{1000}){900}`"), "");
+  // A pattern over which others think for ever.
+  const auto filter = Filter::Parse("Node matches `^(a+)+$`", FilterRows::kNodes);
+  ASSERT_TRUE(filter);
+  EXPECT_FALSE(filter->Takes(Json{{"Node", std::string(100'000, 'a') + "b"}}));
 }
 
 TEST(ConsulFilter, EachRouteHasItsSelectors) {
