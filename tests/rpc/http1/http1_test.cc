@@ -3,8 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <initializer_list>
+#include <fstream>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "tests/rpc/http2_client.h"
@@ -17,6 +18,22 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
+
+// With C's escapes of a return, a new line and a byte in hexadecimals.
+std::string Unescaped(std::string_view text) {
+  std::string bytes;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '\\') {
+      bytes += text[at];
+    } else if (const char kind = text[++at]; kind == 'x') {
+      bytes += static_cast<char>(std::stoi(std::string(text.substr(at + 1, 2)), nullptr, 16));
+      at += 2;
+    } else {
+      bytes += kind == 'r' ? '\r' : '\n';
+    }
+  }
+  return bytes;
+}
 
 class Http1Test : public testing::Test {
  protected:
@@ -201,15 +218,25 @@ TEST_F(Http1Test, ABodyThatNobodyReadsIsNotAskedFor) {
 }
 
 TEST_F(Http1Test, NonsenseIsABadRequest) {
-  for (const char* bytes :
-       {"nonsense\r\n\r\n", "GET / HTTP/1.1\r\nbroken\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
-        "\x16\x03\x01\x02\x00\x01\x00", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
-        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"}) {
-    const std::string answer = Exchange(bytes);
-    EXPECT_THAT(answer, StartsWith("HTTP/1.1 400 Bad Request\r\n")) << bytes;
-    EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
-    EXPECT_THAT(answer, EndsWith("\r\n\r\n400 Bad Request"));
+  const std::string answer = Exchange("nonsense\r\n\r\n");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 400 Bad Request\r\n"));
+  EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\n400 Bad Request"));
+}
+
+// The list is also sent to other ports.
+TEST_F(Http1Test, MalformedRequestsAreRefusedOnceAndEndTheirConnection) {
+  std::ifstream list(KVORUM_MALFORMED_REQUESTS);
+  int requests = 0;
+  for (std::string line; std::getline(list, line);) {
+    if (line.empty() || line.starts_with('#')) continue;
+    const std::string answer = Exchange(Unescaped(line.substr(4)));
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 " + line.substr(0, 4))) << line;
+    EXPECT_THAT(answer, HasSubstr("Connection: close\r\n")) << line;
+    EXPECT_EQ(Count(answer, "HTTP/1.1"), 1) << line;
+    ++requests;
   }
+  EXPECT_GT(requests, 40);
 }
 
 TEST_F(Http1Test, ARequestHasOneHost) {
@@ -217,12 +244,9 @@ TEST_F(Http1Test, ARequestHasOneHost) {
     return Exchange("GET /health HTTP/1.1\r\n" + fields + "\r\n");
   };
   EXPECT_THAT(answer(""), EndsWith("\r\n\r\n400 Bad Request: missing required Host header"));
-  EXPECT_THAT(answer("Host: a\r\nHost: a\r\n"), StartsWith("HTTP/1.1 400 Bad Request\r\n"));
-  EXPECT_THAT(answer("Host: a\r\nHost: b\r\n"), StartsWith("HTTP/1.1 400 Bad Request\r\n"));
-  for (const char* bad : {"a b", "a/b", "a@b", "a\"b", "a{b", "a\xc3\xa4", "a\\b", "a?b", "a#b"})
-    EXPECT_THAT(answer("Host: " + std::string(bad) + "\r\n"),
-                EndsWith("\r\n\r\n400 Bad Request: malformed Host header"))
-        << bad;
+  EXPECT_THAT(answer("Host: a\r\nHost: b\r\n"),
+              EndsWith("\r\n\r\n400 Bad Request: too many Host headers"));
+  EXPECT_THAT(answer("Host: a b\r\n"), EndsWith("\r\n\r\n400 Bad Request: malformed Host header"));
   for (const char* good : {"", "a.b:2379", "[::1]:2379", "[fe80::1%25eth0]", "a_b~c"})
     EXPECT_THAT(answer("Host: " + std::string(good) + "\r\n"), StartsWith("HTTP/1.1 200 OK\r\n"))
         << good;
@@ -234,42 +258,12 @@ TEST_F(Http1Test, OldClientsNeedNoHost) {
               StartsWith("HTTP/1.1 400 Bad Request\r\n"));
 }
 
-// An intermediary may see another end of the request than we do.
 TEST_F(Http1Test, AnEncodingThatIsNotExactlyChunkedIsNotImplemented) {
-  const std::string not_implemented = "501 Not Implemented";
-  const std::string bad_request = "400 Bad Request";
-  for (const auto& [fields, status] : std::initializer_list<std::pair<const char*, std::string>>{
-           {"Transfer-Encoding: gzip\r\n", not_implemented},
-           {"Transfer-Encoding: gzip, chunked\r\n", not_implemented},
-           {"Transfer-Encoding: chunked, chunked\r\n", not_implemented},
-           {"Transfer-Encoding: identity\r\n", not_implemented},
-           {"Transfer-Encoding: xchunked\r\n", not_implemented},
-           {"Transfer-Encoding:\r\n", not_implemented},
-           {"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", bad_request},
-           {"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n", bad_request}}) {
-    const std::string answer = Exchange("POST /echo HTTP/1.1\r\nHost: a\r\n" + std::string(fields) +
-                                        "\r\n2\r\nok\r\n0\r\n\r\n");
-    EXPECT_THAT(answer, StartsWith("HTTP/1.1 " + status + "\r\n")) << fields;
-    EXPECT_EQ(Count(answer, "HTTP/1.1"), 1) << fields;
-  }
   EXPECT_THAT(Exchange("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n"),
               EndsWith("\r\n\r\nUnsupported transfer encoding"));
   EXPECT_THAT(Exchange("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\n\r\n"
                        "2\r\nok\r\n0\r\n\r\n"),
               EndsWith("\r\n\r\nok"));
-}
-
-TEST_F(Http1Test, ALengthTogetherWithAnEncodingIsABadRequest) {
-  const std::string body = "\r\n2\r\nok\r\n0\r\n\r\n";
-  for (const char* fields : {"Content-Length: 12\r\nTransfer-Encoding: chunked\r\n",
-                             "Transfer-Encoding: chunked\r\nContent-Length: 12\r\n"}) {
-    const std::string answer =
-        Exchange("POST /echo HTTP/1.1\r\nHost: a\r\n" + std::string(fields) + body);
-    EXPECT_THAT(answer, StartsWith("HTTP/1.1 400 Bad Request\r\n")) << fields;
-    EXPECT_EQ(Count(answer, "HTTP/1.1"), 1) << fields;
-  }
-  EXPECT_THAT(Exchange("POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n" + body),
-              StartsWith("HTTP/1.1 400 Bad Request\r\n"));
 }
 
 TEST_F(Http1Test, SizesAreLimited) {
