@@ -203,6 +203,39 @@ TEST_F(JanitorTest, TheNextJanitorGoesOnCounting) {
   copy.Stop();
 }
 
+// The time of day goes an hour ahead, and two back: nothing comes earlier or later.
+TEST_F(JanitorTest, AClockThatIsSetChangesNoDeadline) {
+  Start();
+  world_.AddAgent("n2", "web");
+  const std::string id = world_.NewSession(R"({"TTL":"10s"})");
+  const std::string other = world_.NewSession();
+  world_.Put("kv/a?acquire=" + id, "x");
+  world_.CatalogWorld::Delete(world_.keys.Life("n2"));
+  Pass(minutes(30));
+  for (const std::chrono::hours jump : {std::chrono::hours(1), std::chrono::hours(-2)}) {
+    world_.executor.JumpWall(jump);
+    Pass(minutes(20));
+    EXPECT_TRUE(world_.Has("registry/node/n2"));
+    EXPECT_TRUE(HasSession(id)) << "its lease is the store's";
+    EXPECT_EQ(world_.HolderOf("a"), id);
+    EXPECT_TRUE(janitor_->is_elected());
+  }
+  Pass(minutes(1));
+  EXPECT_TRUE(world_.Has("registry/node/n2")) << "71 minutes";
+  Pass(minutes(1) + seconds(1));
+  EXPECT_FALSE(world_.Has("registry/node/n2")) << "72 minutes";
+  // A lock-delay is a lease too.
+  ExpireSession(id);
+  Pass(seconds(1));
+  const std::int64_t delay = world_.store.LeaseOf("/kvorum/kvdelay/a");
+  EXPECT_EQ(world_.store.leases().at(delay), 15);
+  world_.executor.JumpWall(std::chrono::hours(1));
+  Pass(seconds(1));
+  EXPECT_EQ(world_.Put("kv/a?acquire=" + other, "y"), "200 false");
+  world_.store.ExpireLease(delay);
+  EXPECT_EQ(world_.Put("kv/a?acquire=" + other, "y"), "200 true");
+}
+
 TEST_F(JanitorTest, WhatEndedWhileNobodyLookedIsCleared) {
   world_.AddAliveNode("n1");
   world_.Start();

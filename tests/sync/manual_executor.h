@@ -42,6 +42,7 @@ class ManualExecutor final : public Executor {
     }
     if (end > Now()) clock_.Advance(end - Now());
   }
+  void JumpWall(Duration d) { clock_.JumpWall(d); }
   // Time passes inside a task, as while a slow handler runs.
   void Pass(Duration d) { clock_.Advance(d); }
   std::size_t timers() const {
