@@ -1,15 +1,24 @@
 #!/usr/bin/env python3
-"""Agents in numbers, as Consul's HTTP shows them: they register, what runs on them changes, they die with their process.
-What the API lists is equal to the truth, which sync-agents-probe knows, within the agents' time to live and two seconds;
-the dead stay listed, with a critical serfHealth, and a blocking query about a service that stays as it is waits through
-all of that.
+"""Agents in numbers behind Consul's HTTP, each at a port of its own: all that runs on their nodes is registered, reported
+about and deregistered there, by PUTs. It changes, and the agents die with their process. What another agent's API lists
+is equal to the truth, which is what the PUTs said, within the agents' time to live and two seconds; the dead stay listed,
+with a critical serfHealth, and a blocking query about a service that stays as it is waits through all of that.
+
+The agents of a process (consul-agents-probe) share the connections to the store, and nothing else: each has its list, its
+session, its routes and its listener, as `agent run` has. They have no KV, no sessions and no copy of the catalog, which
+the one agent that is asked has.
 
 $KVORUM_SYNC_AGENTS_S is for how many seconds 1,000 agents live with a time to live of 15 s; without it, 100 of them live
 for some seconds with one of 3 s.
 """
 
+import concurrent.futures
+import copy
+import http.client
+import json
 import os
 import pathlib
+import random
 import sys
 import threading
 import time
@@ -17,7 +26,6 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import consul_fixture  # noqa: E402
-import json  # noqa: E402
 import talk  # noqa: E402
 
 SECONDS = int(os.environ.get("KVORUM_SYNC_AGENTS_S", "0"))
@@ -27,46 +35,128 @@ TTL_S = 15 if SECONDS else 3
 CHANGES_PER_S = 25 if SECONDS else 20  # of each process
 START_S = 30 if SECONDS else 1
 SERF = "serfHealth"
+SERVICES = ("web", "db", "job")
+REPORTS = {"passing": "pass", "warning": "warn", "critical": "fail"}
+
+
+class Process:
+    """Agents of one process, and what they were told; a thread tells them more."""
+
+    def __init__(self, endpoint, root, number):
+        self.probe = talk.Talk("consul-agents-probe", endpoint, root, number * NODES, NODES, TTL_S, START_S)
+        self.addresses = json.loads(self.probe.read())
+        self.truth = {node: {} for node in self.addresses}
+        self.lock = threading.Lock()  # over a change, and over the truth
+        self.is_still = False
+        self.failure = None
+        self.ending = threading.Event()
+        self.chance = random.Random(number)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(self.register_both, sorted(self.addresses)))
+        self.thread = threading.Thread(target=self.live)
+        self.thread.start()
+
+    def put(self, node, path, body=None):
+        connection = http.client.HTTPConnection(self.addresses[node], timeout=60)
+        try:
+            connection.request("PUT", "/v1/agent/" + path, json.dumps(body) if body else None)
+            answer = connection.getresponse()
+            said = answer.read()
+            assert answer.status == 200, (node, path, answer.status, said)
+        finally:
+            connection.close()
+
+    def register_both(self, node):
+        for service in ("web", "db"):
+            self.register(node, service)
+
+    def register(self, node, service):
+        number = int(node.rsplit("-", 1)[1])
+        address = f"10.0.{number // 250}.{number % 250}"
+        self.put(node, "service/register", {
+            "ID": f"{service}-1", "Name": service, "Address": address, "Port": 80,
+            "Check": {"CheckID": f"{service}-up", "TTL": "1h", "Status": "passing"}})
+        self.truth[node][f"{service}-1"] = [service, f"{address}:80", "passing"]
+
+    def deregister(self, node, service):
+        self.put(node, f"service/deregister/{service}-1")
+        del self.truth[node][f"{service}-1"]
+
+    def report(self, node, service, status):
+        self.put(node, f"check/{REPORTS[status]}/{service}-up?note={status}{self.chance.randrange(1 << 30)}")
+        self.truth[node][f"{service}-1"][2] = status
+
+    def change_one(self):
+        node = self.chance.choice(list(self.addresses))
+        if self.chance.randrange(5) > 0:
+            return self.report(node, self.chance.choice(("web", "db")), self.chance.choice(list(REPORTS)))
+        if "job-1" in self.truth[node]:
+            return self.deregister(node, "job")
+        return self.register(node, "job")
+
+    def live(self):
+        try:
+            while not self.ending.wait(1 / CHANGES_PER_S):
+                with self.lock:
+                    if not self.is_still:
+                        self.change_one()
+        except (AssertionError, OSError) as failed:
+            self.failure = failed
+
+    def hold(self):
+        """The truth; nothing changes from here on."""
+        with self.lock:
+            self.is_still = True
+            if self.failure:
+                raise AssertionError("a change was refused") from self.failure
+            return copy.deepcopy(self.truth)
+
+    def go_on(self):
+        self.is_still = False
+
+    def close(self):
+        self.ending.set()
+        self.thread.join()
+        self.probe.close()
 
 
 class ConsulAgentsTest(consul_fixture.ConsulCase):
     def setUp(self):
         super().setUp()
         self.times = {}
-        self.probes = [self.start_probe(number) for number in range(PROCESSES)]
+        self.processes = [self.start_process(number) for number in range(PROCESSES)]
 
-    def start_probe(self, number):
-        probe = talk.Talk("sync-agents-probe", self.endpoint, self.root, number * NODES, NODES, TTL_S, CHANGES_PER_S,
-                          START_S, "records")
-        self.addCleanup(probe.close)
-        return probe
+    def start_process(self, number):
+        process = Process(self.endpoint, self.root, number)
+        self.addCleanup(process.close)
+        return process
 
     def listed(self):
-        """({node: {id: [service, address, worst status]}}, {node: serfHealth}) of the probes' nodes."""
+        """({node: {id: [service, address, worst status]}}, {node: serfHealth}) of the processes' nodes."""
         entries, life = {}, {}
-        for service in ("web", "db", "job"):
+        for service in SERVICES:
             for instance in self.agent.get(f"/v1/health/service/{service}"):
                 node, about = instance["Node"]["Node"], instance["Service"]
                 statuses = {check["CheckID"]: check["Status"] for check in instance["Checks"]}
                 life[node] = statuses.pop(SERF)
                 entries.setdefault(node, {})[about["ID"]] = [service, f"{about['Address']}:{about['Port']}",
-                                                             statuses["up"]]
+                                                             statuses[f"{service}-up"]]
         return entries, life
 
     def wait_equal(self, what):
-        """Until the API's lists are equal to what the living processes say, where nothing changes from here on."""
+        """Until the API's lists are equal to what the living agents were told, where nothing changes from here on."""
         begin = time.monotonic()
         truth = {}
-        for probe in self.probes:
-            truth.update(json.loads(probe.ask("truth")))
+        for process in self.processes:
+            truth.update(process.hold())
 
         def is_equal():
             entries, life = self.listed()
             return {node: entries.get(node) for node in truth} == truth and all(
                 life[node] == "passing" for node in truth)
         self.wait_within(is_equal, what, begin)
-        for probe in self.probes:
-            probe.ask("change")
+        for process in self.processes:
+            process.go_on()
         return truth
 
     def wait_within(self, claim, what, begin):
@@ -76,14 +166,14 @@ class ConsulAgentsTest(consul_fixture.ConsulCase):
         self.times[what] = round(time.monotonic() - begin, 2)
 
     def a_process_is_killed(self):
-        probe = self.probes.pop()
-        dead = json.loads(probe.ask("truth"))
+        process = self.processes.pop()
+        dead = process.hold()
 
         def are_listed():
             entries = self.listed()[0]
             return {node: entries.get(node) for node in dead} == dead
         self.wait_within(are_listed, "the last changes of those who will die", time.monotonic())
-        probe.close()
+        process.close()
         killed = time.monotonic()
 
         def are_critical():
@@ -93,8 +183,7 @@ class ConsulAgentsTest(consul_fixture.ConsulCase):
         entries, life = self.listed()
         self.assertEqual({node: entries[node] for node in dead}, dead, "their services stay as they were")
         self.assertTrue(all(status == "passing" for node, status in life.items() if node not in dead))
-        self.probes.append(self.start_probe(PROCESSES - 1))
-        time.sleep(START_S)
+        self.processes.append(self.start_process(PROCESSES - 1))
         self.wait_equal("the dead came back")
 
     def test_H29_the_lists_are_equal_to_the_truth_and_the_dead_stay(self):
@@ -106,7 +195,6 @@ class ConsulAgentsTest(consul_fixture.ConsulCase):
             (self.agent.call("GET", f"/v1/health/service/quiet?index={index}&wait=25s"), time.monotonic())))
         waiter.start()
         begun = time.monotonic()
-        time.sleep(START_S)
         self.wait_equal("after the start")
         end = time.monotonic() + SECONDS
         while True:
@@ -119,7 +207,8 @@ class ConsulAgentsTest(consul_fixture.ConsulCase):
         (status, headers, _), at = ended[0]
         self.assertEqual((status, headers["X-Consul-Index"]), (200, index), "nothing of it has changed")
         self.assertGreater(at - begun, 24, "the wait was not ended early")
-        print(f"{self.id()}: seconds: {self.times}", flush=True)
+        kib = max(process.probe.resident_bytes() for process in self.processes) // NODES >> 10
+        print(f"{self.id()}: {PROCESSES * NODES} agents, {kib} KiB each; seconds: {self.times}", flush=True)
 
 
 if __name__ == "__main__":

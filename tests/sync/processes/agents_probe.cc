@@ -1,11 +1,10 @@
 // Many agents in one process, for tests: they register what runs on their nodes, and what runs
 // there changes at a rate, until the process is ended.
 //
-//   sync-agents-probe ENDPOINTS ROOT FIRST_NODE NODES TTL_S CHANGES_PER_S START_S [records]
+//   sync-agents-probe ENDPOINTS ROOT FIRST_NODE NODES TTL_S CHANGES_PER_S START_S
 //
-// With `records` the agents keep records beside their keys. The nodes start evenly over START_S.
-// Each has two services with a check, which fail and recover, and a job, which comes and goes.
-// Commands on standard input, each answered by a line of JSON:
+// The nodes start evenly over START_S. Each has two services with a check, which fail and recover,
+// and a job, which comes and goes. Commands on standard input, each answered by a line of JSON:
 //
 //   truth   {node: {id: [service, value, health]}} of these agents; nothing changes from here on
 //   change  {}: changes go on
@@ -81,7 +80,6 @@ struct Plan {
   int ttl_s = 0;
   int changes_per_s = 0;
   int start_s = 0;
-  bool keeps_records = false;
 };
 
 std::string NodeName(int number) {
@@ -106,7 +104,6 @@ class Agents {
       options.root = plan.root;
       options.node = NodeName(node);
       options.ttl_s = plan.ttl_s;
-      options.keeps_records = plan.keeps_records;
       options.on_full_sync = [this] { log_.FullSync(); };
       options.on_error = [this](const Error& error) { log_.Failed(error); };
       Lane& lane = lanes[static_cast<std::size_t>(i) % lanes.size()];
@@ -196,8 +193,7 @@ int RunAgents(const std::vector<std::string>& arguments) {
                   .nodes = std::stoi(arguments[3]),
                   .ttl_s = std::stoi(arguments[4]),
                   .changes_per_s = std::stoi(arguments[5]),
-                  .start_s = std::stoi(arguments[6]),
-                  .keeps_records = arguments.size() > 7};
+                  .start_s = std::stoi(arguments[6])};
   std::vector<Lane> lanes(2);
   for (Lane& lane : lanes) {
     auto client = ConnectProbe(arguments[0]);
@@ -218,6 +214,6 @@ int RunAgents(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (arguments.size() < 7 || arguments.size() > 8) return 2;
+  if (arguments.size() != 7) return 2;
   return kvorum::sync::RunAgents(arguments);
 }
