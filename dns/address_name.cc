@@ -1,9 +1,12 @@
 #include "dns/address_name.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <variant>
+
+#include "base/text/parse_number.h"
 
 namespace kvorum::dns {
 namespace {
@@ -39,6 +42,32 @@ std::optional<std::string> HexOf(const Host& host) {
         }
       },
       host);
+}
+
+std::optional<Host> ReverseAddressOf(const Name& name) {
+  constexpr std::size_t kV4Labels = 6;
+  constexpr std::size_t kV6Labels = 34;
+  const bool is_v4 = name.size() == kV4Labels && name[4] == "in-addr";
+  const bool is_v6 = name.size() == kV6Labels && name[kV6Labels - 2] == "ip6";
+  if ((!is_v4 && !is_v6) || name.back() != "arpa") return std::nullopt;
+  if (is_v4) {
+    Ipv4 address{};
+    for (std::size_t at = 0; at < address.size(); ++at) {
+      const std::string& label = name[address.size() - 1 - at];
+      const auto number = ParseNumber<std::uint8_t>(label);
+      if (!number || label != std::to_string(*number)) return std::nullopt;
+      address[at] = *number;
+    }
+    return address;
+  }
+  std::string hex;
+  for (std::size_t at = 2; at < kV6Labels; ++at) {
+    const std::string& label = name[kV6Labels - 1 - at];
+    if (label.size() != 1) return std::nullopt;
+    hex += label;
+  }
+  const auto address = Parse<Ipv6>(hex);
+  return address ? std::optional<Host>(std::get<Ipv6>(*address)) : std::nullopt;
 }
 
 std::optional<Data> AddressOf(std::string_view hex) {

@@ -197,10 +197,22 @@ void ConsulZone::AddSrv(const DiscoveredInstance& instance, ZoneData& found) con
                               .target = *std::move(target)});
 }
 
+std::optional<Ptr> ConsulZone::FindPtr(const Name& name) const {
+  const auto address = ReverseAddressOf(name);
+  const auto owner = address ? discovery_->OwnerOf(*address) : std::nullopt;
+  if (!owner) return std::nullopt;
+  auto target = owner->is_node ? NodeName(owner->name) : NameBelow(owner->name, "service");
+  return target ? std::optional(Ptr{*std::move(target)}) : std::nullopt;
+}
+
 std::optional<Name> ConsulZone::NodeName(std::string_view node) const {
-  auto labels = SplitName(node);
+  return NameBelow(node, "node");
+}
+
+std::optional<Name> ConsulZone::NameBelow(std::string_view text, std::string_view kind) const {
+  auto labels = SplitName(text);
   if (!labels) return std::nullopt;
-  labels->insert(labels->end(), {"node", options_.datacenter});
+  labels->insert(labels->end(), {std::string(kind), options_.datacenter});
   Name name = Below(*std::move(labels));
   return WireBytes(name) <= kMaxNameBytes ? std::optional(std::move(name)) : std::nullopt;
 }

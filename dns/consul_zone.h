@@ -9,6 +9,10 @@
 //   HEX.addr[.DC].DOMAIN                  the address of 4 or 16 bytes that is spelled
 //   DOMAIN                                SOA and NS
 //
+// and outside of it, in questions for PTR alone, the addresses of nodes and services below
+// in-addr.arpa and ip6.arpa: NODE.node.DC.DOMAIN, or else NAME.service.DC.DOMAIN. The zones there
+// are not ours: other addresses are refused.
+//
 // A service without a living instance has no name, other than in our own zone (responder.h). A host
 // name in place of an address is a CNAME, without its addresses: nothing is resolved here. The
 // kinds query, connect, virtual and ingress have no names.
@@ -53,6 +57,8 @@ class ConsulZone {
   std::int64_t revision() const { return discovery_->revision(); }
   // `name` in lower case, at or below the apex. Nothing: there is no such name.
   std::optional<ZoneData> Find(const Name& name, std::uint16_t type) const;
+  // The name of the address that `name`, in lower case, spells. Nothing: there is none.
+  std::optional<Ptr> FindPtr(const Name& name) const;
 
  private:
   struct Asked;
@@ -65,6 +71,8 @@ class ConsulZone {
   std::optional<ZoneData> FindNode(const Name& labels) const;
   void AddSrv(const DiscoveredInstance& instance, ZoneData& found) const;
   std::optional<Name> NodeName(std::string_view node) const;
+  // NAME.KIND.DC.DOMAIN; nothing if it cannot stand in DNS.
+  std::optional<Name> NameBelow(std::string_view name, std::string_view kind) const;
   Name AddressName(std::string hex) const;
   Name Below(Name labels) const;
 

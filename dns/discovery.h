@@ -36,6 +36,13 @@ class Discovery {
                                                     const std::string& tag) const = 0;
   // Nothing: there is no such node, or its agent is dead.
   virtual std::optional<DiscoveredNode> Node(const std::string& name) const = 0;
+  // The owner of an address (not of a name): a node that lives, or else a service with an instance
+  // that has it for its own. Nothing: there is neither.
+  struct Owner {
+    bool is_node = false;
+    std::string name = {};  // the node's or the service's
+  };
+  virtual std::optional<Owner> OwnerOf(const Host& address) const = 0;
 };
 
 }  // namespace kvorum::dns

@@ -31,6 +31,7 @@ inline constexpr std::uint16_t kTypeA = 1;
 inline constexpr std::uint16_t kTypeNs = 2;
 inline constexpr std::uint16_t kTypeCname = 5;
 inline constexpr std::uint16_t kTypeSoa = 6;
+inline constexpr std::uint16_t kTypePtr = 12;
 inline constexpr std::uint16_t kTypeTxt = 16;
 inline constexpr std::uint16_t kTypeAaaa = 28;
 inline constexpr std::uint16_t kTypeSrv = 33;
@@ -78,12 +79,16 @@ struct Cname {
   Name target;
   friend auto operator<=>(const Cname&, const Cname&) = default;
 };
+struct Ptr {
+  Name name;
+  friend auto operator<=>(const Ptr&, const Ptr&) = default;
+};
 struct Txt {
   std::string text;  // any bytes, of any length up to kMaxTextBytes
   friend auto operator<=>(const Txt&, const Txt&) = default;
 };
 inline constexpr std::size_t kMaxTextBytes = 4096;
-using Data = std::variant<Ipv4, Ipv6, Srv, Soa, Ns, Cname, Txt>;
+using Data = std::variant<Ipv4, Ipv6, Srv, Soa, Ns, Cname, Txt, Ptr>;
 std::uint16_t TypeOf(const Data& data);
 
 struct Record {

@@ -187,7 +187,17 @@ Reply Responder::ReplyTo(const Query& query, const Most& most) {
   if (query.klass != kClassIn || has_no_records) return {.rcode = Rcode::kRefused};
   if (IsBelow(name, Apex())) return OfOwnZone(query, name, most.own);
   if (consul_ && IsBelow(name, consul_->apex())) return OfConsulZone(query, name, most.consul);
+  if (consul_ && query.type == kTypePtr) return OfAddress(query, name);
   return {.rcode = Rcode::kRefused};
+}
+
+Reply Responder::OfAddress(const Query& query, const Name& name) const {
+  if (consul_->revision() == 0) return {.rcode = Rcode::kServerFailure};
+  auto found = consul_->FindPtr(name);
+  if (!found) return {.rcode = Rcode::kRefused};
+  Reply reply{.is_authoritative = true};
+  reply.answers.push_back({.owner = query.name, .data = *std::move(found)});
+  return reply;
 }
 
 Reply Responder::OfOwnZone(const Query& query, const Name& name, std::size_t most_answers) {

@@ -4,7 +4,7 @@
 //   _NAME._tcp.service.kvorum      SRV of the same
 //   HEX.addr.kvorum                the address of 4 or 16 bytes that is spelled: the targets of SRV
 //
-// and, with a ConsulZone, the names below its domain (consul_zone.h).
+// and, with a ConsulZone, the names below its domain and those of addresses (consul_zone.h).
 //
 // An instance whose value names a host is in SRV answers alone, without its address; one without a
 // port is in A and AAAA alone. A service without a healthy instance exists, and has no data. Names
@@ -73,6 +73,7 @@ class Responder {
   Reply ReplyTo(const Query& query, const Most& most);
   Reply OfOwnZone(const Query& query, const Name& name, std::size_t most_answers);
   Reply OfConsulZone(const Query& query, const Name& name, std::size_t most_answers);
+  Reply OfAddress(const Query& query, const Name& name) const;
   void AddAnswers(const Query& query, std::vector<Data> data, std::size_t most_answers,
                   Reply& reply);
 

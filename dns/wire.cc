@@ -147,6 +147,7 @@ void PushData(ldns_rr* rr, const Record&, const Ns& ns) { ldns_rr_push_rdf(rr, D
 void PushData(ldns_rr* rr, const Record&, const Cname& cname) {
   ldns_rr_push_rdf(rr, Dname(cname.target));
 }
+void PushData(ldns_rr* rr, const Record&, const Ptr& ptr) { ldns_rr_push_rdf(rr, Dname(ptr.name)); }
 // A text longer than one string holds is several, which readers join.
 void PushData(ldns_rr* rr, const Record&, const Txt& txt) {
   std::string_view rest = std::string_view(txt.text).substr(0, kMaxTextBytes);
@@ -225,6 +226,7 @@ std::uint16_t TypeOf(const Data& data) {
         if constexpr (std::is_same_v<T, Ns>) return kTypeNs;
         if constexpr (std::is_same_v<T, Cname>) return kTypeCname;
         if constexpr (std::is_same_v<T, Txt>) return kTypeTxt;
+        if constexpr (std::is_same_v<T, Ptr>) return kTypePtr;
       },
       data);
 }

@@ -184,6 +184,41 @@ TEST_F(DnsConsulZone, NamesBetweenTheDomainAndItsDataExistAndOthersDoNot) {
     EXPECT_EQ(AbsenceOf(name), ns_r_nxdomain) << name;
 }
 
+TEST_F(DnsConsulZone, AnAddressHasTheNameOfItsNodeOrElseOfItsService) {
+  discovery_.AddNode("n9", "10.1.0.9")
+      .Add("web", {.node = "n1", .port = 80, .address = "10.2.0.9"})
+      .Add("db", {.node = "n1", .port = 80, .address = "10.1.0.9"});
+  EXPECT_THAT(AskFor("1.0.1.10.in-addr.arpa", ns_t_ptr).answers,
+              ElementsAre("1.0.1.10.in-addr.arpa 0 PTR n1.node.dc1.consul"));
+  EXPECT_TRUE(AskFor("1.0.1.10.IN-ADDR.Arpa", ns_t_ptr).is_authoritative);
+  EXPECT_THAT(AskFor("9.0.1.10.in-addr.arpa", ns_t_ptr).answers,
+              ElementsAre("9.0.1.10.in-addr.arpa 0 PTR n9.node.dc1.consul"));
+  EXPECT_THAT(AskFor("9.0.2.10.in-addr.arpa", ns_t_ptr).answers,
+              ElementsAre("9.0.2.10.in-addr.arpa 0 PTR web.service.dc1.consul"));
+  const std::string v6 = "2.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa";
+  EXPECT_THAT(AskFor(v6, ns_t_ptr).answers, ElementsAre(v6 + " 0 PTR n2.node.dc1.consul"));
+}
+
+// The zones of addresses are other servers', as far as they are not of the catalog.
+TEST_F(DnsConsulZone, AnAddressThatIsNotThereIsRefused) {
+  discovery_.AddNode(std::string(64, 'n'), "10.1.0.8");
+  for (const std::string name :
+       {"1.0.1.11.in-addr.arpa", "0.1.10.in-addr.arpa", "x.1.0.1.10.in-addr.arpa",
+        "01.0.1.10.in-addr.arpa", "256.0.1.10.in-addr.arpa", "-1.0.1.10.in-addr.arpa", "arpa",
+        "in-addr.arpa", "1.0.1.10.in-addr.org", "2.ip6.arpa", "8.0.1.10.in-addr.arpa"})
+    EXPECT_EQ(AskFor(name, ns_t_ptr).rcode, ns_r_refused) << name;
+  EXPECT_EQ(AskFor("1.0.1.10.in-addr.arpa", ns_t_a).rcode, ns_r_refused);
+  EXPECT_EQ(AskFor("1.0.1.10.in-addr.arpa", ns_t_any).rcode, ns_r_refused);
+  EXPECT_EQ(AbsenceOf("n1.node.consul", ns_t_ptr), ns_r_noerror);
+  discovery_.set_revision(0);
+  EXPECT_EQ(AskFor("1.0.1.10.in-addr.arpa", ns_t_ptr).rcode, ns_r_servfail);
+  Responder without(directory_, 3);
+  EXPECT_EQ(Read(without.Answer(PacketOf({.name = "1.0.1.10.in-addr.arpa", .type = ns_t_ptr}),
+                                Transport::kUdp))
+                .rcode,
+            ns_r_refused);
+}
+
 TEST_F(DnsConsulZone, ASmallAnswerOverUdpHasThreeRecordsAtMostWithoutAMark) {
   for (int i = 1; i <= 8; ++i)
     discovery_.Add("web", {.node = "n1", .port = 80, .address = "10.3.0." + std::to_string(i)});
@@ -211,11 +246,11 @@ TEST_F(DnsConsulZone, WhatDoesNotFitIsCutAndSaysSo) {
 TEST_F(DnsConsulZone, AStrangersAnswerIsAtMostThreeTimesItsQuestion) {
   for (int i = 0; i < 200; ++i)
     discovery_.Add("many", {.node = "n1", .port = 80, .address = "10.3.0." + std::to_string(i)});
-  for (const std::string name :
-       {"many.service.consul", "_many._tcp.consul", "consul", "none.service.consul",
-        "n1.node.consul", "0a000001.addr.consul", "service.consul", "x.consul"}) {
+  for (const std::string name : {"many.service.consul", "_many._tcp.consul", "consul",
+                                 "none.service.consul", "n1.node.consul", "0a000001.addr.consul",
+                                 "service.consul", "x.consul", "1.0.1.10.in-addr.arpa"}) {
     for (const unsigned type :
-         {ns_t_a, ns_t_aaaa, ns_t_srv, ns_t_soa, ns_t_ns, ns_t_txt, ns_t_any}) {
+         {ns_t_a, ns_t_aaaa, ns_t_srv, ns_t_soa, ns_t_ns, ns_t_txt, ns_t_any, ns_t_ptr}) {
       for (const int edns : {-1, 512, 4096}) {
         const std::string packet = PacketOf({.name = name, .type = type, .edns_bytes = edns});
         const std::string reply = responder_.Answer(

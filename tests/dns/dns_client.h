@@ -98,6 +98,8 @@ inline std::string TextOf(const ns_msg& message, const ns_rr& rr) {
       return head + "NS " + NameAt(message, data);
     case ns_t_cname:
       return head + "CNAME " + NameAt(message, data);
+    case ns_t_ptr:
+      return head + "PTR " + NameAt(message, data);
     case ns_t_txt: {
       std::string text = head + "TXT";
       for (std::size_t at = 0; at < ns_rr_rdlen(rr); at += data[at] + std::size_t{1})

@@ -53,6 +53,17 @@ class FakeDiscovery final : public Discovery {
     const auto found = nodes_.find(name);
     return found == nodes_.end() ? std::nullopt : std::optional(found->second);
   }
+  std::optional<Owner> OwnerOf(const Host& address) const override {
+    for (const auto& [name, node] : nodes_) {
+      if (node.address == address) return Owner{.is_node = true, .name = name};
+    }
+    for (const auto& [name, instances] : services_) {
+      for (const Service& each : instances) {
+        if (ParseHost(each.address) == address) return Owner{.name = name};
+      }
+    }
+    return std::nullopt;
+  }
 
  private:
   std::map<std::string, DiscoveredNode> nodes_;

@@ -4,12 +4,15 @@
 #include <limits>
 #include <set>
 #include <utility>
+#include <variant>
 
 #include "base/letter_case.h"
 #include "dns/endpoint.h"
 
 namespace kvorum::ctl {
 namespace {
+
+constexpr std::chrono::seconds kOwnersAge(1);
 
 using consul::CheckRecord;
 using sync::Health;
@@ -80,6 +83,36 @@ std::optional<dns::DiscoveredNode> ConsulNames::Node(const std::string& name) co
                                .meta = {details.meta.begin(), details.meta.end()}};
   }
   return std::nullopt;
+}
+
+std::optional<dns::Discovery::Owner> ConsulNames::OwnerOf(const dns::Host& address) const {
+  const std::int64_t revision = copy_.revision();
+  const auto now = std::chrono::steady_clock::now();
+  const std::lock_guard lock(mutex_);
+  if (owners_revision_ != revision && now - owners_made_ >= kOwnersAge) {
+    owners_ = AllAddresses();
+    owners_revision_ = revision;
+    owners_made_ = now;
+  }
+  const auto found = owners_.find(address);
+  return found == owners_.end() ? std::nullopt : std::optional(found->second);
+}
+
+// The first node by its name has an address, and nodes have it before services.
+std::map<dns::Host, dns::Discovery::Owner> ConsulNames::AllAddresses() const {
+  std::map<dns::Host, Owner> owners;
+  const auto add = [&](const std::string& text, bool is_node, const std::string& name) {
+    const auto host = dns::ParseHost(text);
+    if (host && !std::holds_alternative<dns::Name>(*host))
+      owners.try_emplace(*host, Owner{.is_node = is_node, .name = name});
+  };
+  for (const consul::NodeView& view : copy_.Nodes()) {
+    if (Lives(view)) add(view.node->details.address, true, view.node->node);
+  }
+  for (const consul::Instance& instance : copy_.AllInstances()) {
+    if (Lives(instance.node)) add(instance.service->details.address, false, instance.service->name);
+  }
+  return owners;
 }
 
 std::vector<std::string> ConsulNames::SpellingsOf(KindOfName kind, const std::string& name) const {

@@ -11,7 +11,7 @@ import dns_client  # noqa: E402
 from consul_fixture import wait_until  # noqa: E402
 from long_run import LongRun  # noqa: E402
 
-NOERROR, NXDOMAIN = 0, 3
+NOERROR, NXDOMAIN, REFUSED = 0, 3, 5
 
 
 class ConsulDnsTest(consul_fixture.ConsulCase):
@@ -39,6 +39,9 @@ class ConsulDnsTest(consul_fixture.ConsulCase):
                          [("0a020001.addr.dc1.consul", "10.2.0.1"), ("n2.node.dc1.consul", "10.1.0.2")])
         self.assertEqual(self.ask("n2.node.consul")[:3], (NOERROR, False, ["10.1.0.2"]))
         self.assertEqual(self.ask("db.service.consul")[0], NXDOMAIN)
+        wait_until(lambda: self.ask("2.0.1.10.in-addr.arpa", "PTR")[2] == ["n2.node.dc1.consul"], "a node's name")
+        self.assertEqual(self.ask("1.0.2.10.in-addr.arpa", "PTR")[2], ["web.service.dc1.consul"])
+        self.assertEqual(self.ask("9.9.9.10.in-addr.arpa", "PTR")[0], REFUSED)
         # Our own zone has the same instances, and says nothing of the other one.
         self.assertEqual(sorted(self.ask("web.service.kvorum")[2]), ["10.1.0.2", "10.2.0.1"])
 

@@ -5,7 +5,7 @@ import random
 import socket
 import struct
 
-TYPES = {"A": 1, "AAAA": 28, "SRV": 33}
+TYPES = {"A": 1, "PTR": 12, "AAAA": 28, "SRV": 33}
 
 
 def _wire_name(name):
@@ -36,6 +36,8 @@ def _record(packet, at):
         value = str(ipaddress.ip_address(data))
     elif kind == TYPES["SRV"]:
         value = (struct.unpack_from(">H", data, 4)[0], _name(packet, at + 6)[0])
+    elif kind == TYPES["PTR"]:
+        value = _name(packet, at)[0]
     else:
         value = data
     return (name, kind, value), at + size

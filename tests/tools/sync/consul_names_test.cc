@@ -89,6 +89,32 @@ TEST_F(DnsOfTheRegistry, ACriticalCheckOfTheServiceOrItsNodeLeavesItOut) {
   EXPECT_TRUE(names_.Node("n1")) << "it lives";
 }
 
+TEST_F(DnsOfTheRegistry, AnAddressIsOfTheNodeThatLivesOrElseOfAService) {
+  const auto owner = [&](std::uint8_t third, std::uint8_t last) {
+    const ConsulNames names(world_.copy);  // its table of addresses is as of now
+    const auto found = names.OwnerOf(dns::Ipv4{10, third, 0, last});
+    return found ? (found->is_node ? "node " : "service ") + found->name : "none";
+  };
+  EXPECT_EQ(owner(1, 1), "none");
+  Add("n1", "web", {.address = "10.2.0.1", .port = 80});
+  Add("n2", "db", {.address = "10.1.0.1"});
+  EXPECT_EQ(owner(1, 1), "node n1");
+  EXPECT_EQ(owner(2, 1), "service web");
+  EXPECT_EQ(owner(2, 2), "none");
+  world_.Delete(world_.keys.Life("n1"));
+  EXPECT_EQ(owner(1, 1), "node n2");
+  EXPECT_EQ(owner(2, 1), "none");
+  EXPECT_FALSE(names_.OwnerOf(dns::Name{"n1"}));
+}
+
+TEST_F(DnsOfTheRegistry, ATableOfAddressesIsAtMostASecondOld) {
+  const dns::Host address = dns::Ipv4{10, 1, 0, 1};
+  EXPECT_FALSE(names_.OwnerOf(address));
+  Add("n1", "web");
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!names_.OwnerOf(address)) ASSERT_LT(std::chrono::steady_clock::now(), end);
+}
+
 TEST_F(DnsOfTheRegistry, TheWeightIsThatOfTheStatus) {
   Add("n1", "web", {.weight_passing = 10, .weight_warning = 3});
   EXPECT_EQ(names_.Instances("web", "")[0].weight, 10);
