@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::uint64_t kMaxCredentialFileBytes = std::uint64_t{1} << 20;
 constexpr std::string_view kHidden = "(hidden)";
+// A shorter one stands in ordinary words; only stand-ins for tests have such.
+constexpr std::size_t kMinSecretBytes = 5;
 
 void Wipe(std::string& secret) { OPENSSL_cleanse(secret.data(), secret.size()); }
 
@@ -23,7 +25,7 @@ bool IsPrintable(std::string_view text) {
 }
 
 void Hide(std::string& text, std::string_view secret) {
-  if (secret.empty()) return;
+  if (secret.size() < kMinSecretBytes) return;
   for (std::size_t at = 0; (at = text.find(secret, at)) != std::string::npos;) {
     text.replace(at, secret.size(), kHidden);
     at += kHidden.size();

@@ -247,7 +247,7 @@ StoreResult<ObjectInfo> FolderStore::Get(const std::string& key, const GetOption
     return StoreFail(StoreErrorKind::kInvalid,
                      PathOf(key) + ": it ends before offset " + std::to_string(options.offset));
   }
-  const ObjectInfo info{.size_bytes = size, .version = {}, .sha256 = {}, .lock = {}};
+  ObjectInfo info{.size_bytes = size, .version = {}, .sha256 = {}, .lock = {}};
   if (options.on_begin) options.on_begin(info);
   std::uint64_t left = std::min(options.length.value_or(size), size - options.offset);
   std::string buffer(std::min<std::uint64_t>(left, kMaxPieceBytes), '\0');
@@ -360,15 +360,16 @@ StoreResult<std::vector<DeleteFailure>> FolderStore::Delete(std::span<const std:
 }
 
 void FolderStore::RemoveLeftOvers() {
-  const std::string folder = PathOf(std::string(kTemporaryFolder));
+  std::string folder = PathOf(std::string(kTemporaryFolder));
   const auto listed = files_.List(folder);
   if (!listed.has_value()) return;
   const std::int64_t oldest = UnixMillis(clock_) - kLeftOverAge.count();
   std::size_t removed = 0;
+  folder += '/';
   for (const std::string& file : *listed) {
     const auto written = ParseNumber<std::int64_t>(Cut(file, '-').first);
     if (!written.has_value() || *written >= oldest) continue;
-    static_cast<void>(files_.Remove(folder + "/" + file));
+    static_cast<void>(files_.Remove(folder + file));
     if (++removed == kMostLeftOversRemoved) return;
   }
 }

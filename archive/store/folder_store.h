@@ -29,7 +29,7 @@ struct FolderOptions {
   std::string folder;
   // Nothing is written, made durable or tidied up: for a folder on which only reading is allowed.
   bool read_only = false;
-  // Of the names of temporary files.
+  // For the names of temporary files.
   std::uint64_t seed = EntropySeed();
 };
 

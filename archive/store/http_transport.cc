@@ -218,7 +218,11 @@ StoreResult<HttpAnswer> HttpTransport::Do(const HttpRequest& request, const Body
   curl_easy_reset(easy);  // keeps the connections
   Call call{.easy = easy, .request = request, .sink = sink, .stop = stop_};
   HeaderLines lines;
-  for (const auto& [name, value] : request.headers) lines.Add(name + ": " + value);
+  for (const auto& [name, value] : request.headers) {
+    std::string line = name;
+    line.append(": ").append(value);
+    lines.Add(line);
+  }
   if (request.body.size() < kExpectFromBytes) lines.Add("Expect:");
   std::array<char, CURL_ERROR_SIZE> text{};
 

@@ -81,7 +81,7 @@ class ObjectStore {
 
   virtual StoreResult<void> Put(const std::string& key, std::string_view bytes,
                                 const PutOptions& options) = 0;
-  // What the object holds by its store's word; the caller's own checksum is what proves it.
+  // The object's bytes by its store's word; the caller's own checksum is what proves them.
   virtual StoreResult<ObjectInfo> Get(const std::string& key, const GetOptions& options,
                                       const PieceSink& sink) = 0;
   virtual StoreResult<ObjectInfo> Head(const std::string& key) = 0;

@@ -19,7 +19,7 @@ struct StoreSettings {
   std::string url = {};
   // For tools that only read.
   bool read_only = false;
-  // Of S3 alone (s3_place.h, credentials.h); empty: the defaults.
+  // For S3 alone (s3_place.h, credentials.h); empty: the defaults.
   std::string endpoint = {};
   std::string region = {};
   BucketStyle style = BucketStyle::kAuto;

@@ -35,7 +35,7 @@ struct RetryOptions {
   Duration give_up_after = std::chrono::minutes(2);
   // Called before each pause.
   std::function<void(const StoreError&, Duration pause)> on_retry;
-  // Of the jitter.
+  // For the jitter.
   std::uint64_t seed = EntropySeed();
 };
 

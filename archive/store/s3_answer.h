@@ -39,11 +39,12 @@ struct ListPage {
   std::string next;  // the continuation token; empty: the last page
 };
 
-// Of ListObjectsV2 with encoding-type=url. kDamaged.
+// The answer to a list, version 2, with encoding-type=url. kDamaged.
 StoreResult<ListPage> ParseListPage(std::string_view body);
-// Of DeleteObjects, in its quiet mode: keys as the store has them. kDamaged.
+// The answer to a deletion of several keys, in its quiet mode: those that failed, as the store has
+// them. kDamaged.
 StoreResult<std::vector<DeleteFailure>> ParseDeleteResult(std::string_view body);
-// Whether the body of an answer is S3's text of an error, which a status of 200 may have.
+// True if the body of an answer is S3's text of an error, which a status of 200 may have.
 bool IsErrorText(std::string_view body);
 // Size, version, checksum and lock from the headers of HEAD or GET. A part's answer has the whole
 // size in Content-Range. kUnavailable without a size.

@@ -1,4 +1,4 @@
-// Where a bucket is, and how its requests name it. Values.
+// The place of a bucket, and how its requests name it. Values.
 #pragma once
 
 #include <cstdint>

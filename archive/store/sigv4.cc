@@ -94,7 +94,11 @@ std::string CanonicalQuery(const SignedRequest& request) {
   }
   std::ranges::sort(encoded);
   std::vector<std::string> parts;
-  for (const auto& [name, value] : encoded) parts.push_back(name + "=" + value);
+  for (const auto& [name, value] : encoded) {
+    std::string& part = parts.emplace_back(name);
+    part += '=';
+    part += value;
+  }
   return Join(parts, "&");
 }
 

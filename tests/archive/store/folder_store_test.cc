@@ -18,7 +18,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using Kind = StoreErrorKind;
 using Keep = SimFileSystem::Keep;
 
 std::unique_ptr<FolderStore> OpenFolder(FileSystem& files, const Clock& clock,
@@ -106,7 +105,7 @@ TEST_P(FolderStoreTest, APutReplacesUnlessItIsOnlyForAnAbsentObject) {
   EXPECT_EQ(Content("a/mark.json"), "two");
   const auto refused = store_->Put("a/mark.json", "three", {.if_absent = true});
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().kind, Kind::kExists);
+  EXPECT_EQ(refused.error().kind, StoreErrorKind::kExists);
   EXPECT_EQ(Content("a/mark.json"), "two");
   EXPECT_TRUE(store_->Put("a/new", "three", {.if_absent = true}).has_value());
   EXPECT_EQ(Content("a/new"), "three");
@@ -155,17 +154,18 @@ TEST_P(FolderStoreTest, AFolderThatGoesMeanwhileIsMadeAgain) {
 TEST_P(FolderStoreTest, NoKeyLeadsOutOfTheFolder) {
   for (const char* key : {"", "..", "../x", "a/../../x", "/etc/passwd", "a//b", "a/", ".tmp/x",
                           "a b", "a\\b", "a%2e", "\xC3\xA9"}) {
-    EXPECT_EQ(store_->Put(key, "x", {}).error().kind, Kind::kInvalid) << key;
-    EXPECT_EQ(store_->Head(key).error().kind, Kind::kInvalid) << key;
+    EXPECT_EQ(store_->Put(key, "x", {}).error().kind, StoreErrorKind::kInvalid) << key;
+    EXPECT_EQ(store_->Head(key).error().kind, StoreErrorKind::kInvalid) << key;
     const std::vector<std::string> keys = {key};
     EXPECT_EQ(store_->Delete(keys).value().size(), 1u) << key;
   }
-  EXPECT_EQ(store_->Put(std::string(kMaxKeyBytes + 1, 'a'), "x", {}).error().kind, Kind::kInvalid);
+  EXPECT_EQ(store_->Put(std::string(kMaxKeyBytes + 1, 'a'), "x", {}).error().kind,
+            StoreErrorKind::kInvalid);
 }
 
 TEST_P(FolderStoreTest, AnObjectOfMoreThan64MiBIsRefused) {
   EXPECT_EQ(store_->Put("big", std::string(kMaxObjectBytes + 1, 'x'), {}).error().kind,
-            Kind::kInvalid);
+            StoreErrorKind::kInvalid);
   EXPECT_EQ(Content("big"), "(absent)");
 }
 
@@ -174,29 +174,29 @@ TEST_P(FolderStoreTest, TheSinksErrorEndsTheGet) {
   int pieces = 0;
   const auto got = store_->Get("a", {}, [&](std::string_view) -> StoreResult<void> {
     ++pieces;
-    return StoreFail(Kind::kFull, "my disk is full");
+    return StoreFail(StoreErrorKind::kFull, "my disk is full");
   });
-  EXPECT_EQ(got.error(), (StoreError{Kind::kFull, "my disk is full"}));
+  EXPECT_EQ(got.error(), (StoreError{StoreErrorKind::kFull, "my disk is full"}));
   EXPECT_EQ(pieces, 1);
 }
 
 TEST_P(FolderStoreTest, AStoppedStoreRefusesCalls) {
   Put("a", "x");
   stop_.Stop();
-  EXPECT_EQ(store_->Put("b", "x", {}).error().kind, Kind::kStopped);
-  EXPECT_EQ(store_->Head("a").error().kind, Kind::kStopped);
+  EXPECT_EQ(store_->Put("b", "x", {}).error().kind, StoreErrorKind::kStopped);
+  EXPECT_EQ(store_->Head("a").error().kind, StoreErrorKind::kStopped);
 }
 
 TEST_P(FolderStoreTest, AReadOnlyStoreWritesNothing) {
   Put("a", "x");
   const auto reader = OpenFolder(*files_, clock_, stop_, folder_, true);
-  EXPECT_EQ(reader->Put("b", "x", {}).error().kind, Kind::kDenied);
+  EXPECT_EQ(reader->Put("b", "x", {}).error().kind, StoreErrorKind::kDenied);
   const std::vector<std::string> keys = {"a"};
-  EXPECT_EQ(reader->Delete(keys).error().kind, Kind::kDenied);
+  EXPECT_EQ(reader->Delete(keys).error().kind, StoreErrorKind::kDenied);
   EXPECT_THAT(KeysOf(*reader), ElementsAre("a"));
   const auto absent =
       FolderStore::Open(*files_, clock_, stop_, {.folder = folder_ + "/none", .read_only = true});
-  EXPECT_EQ(absent.error().kind, Kind::kAbsent);
+  EXPECT_EQ(absent.error().kind, StoreErrorKind::kAbsent);
 }
 
 TEST_P(FolderStoreTest, WhatACrashLeftIsRemovedADayLater) {
@@ -242,17 +242,17 @@ TEST_F(FolderOnDiskTest, SymbolicLinksAreNotFollowed) {
   std::filesystem::create_symlink(root_ + "/outside", root_ + "/kv/linked");
   std::filesystem::create_symlink(root_ + "/outside/secret", root_ + "/kv/file");
   const auto sink = [](std::string_view) -> StoreResult<void> { return {}; };
-  EXPECT_EQ(store_->Get("linked/secret", {}, sink).error().kind, Kind::kInvalid);
-  EXPECT_EQ(store_->Get("file", {}, sink).error().kind, Kind::kInvalid);
-  EXPECT_EQ(store_->Put("linked/new", "x", {}).error().kind, Kind::kInvalid);
-  EXPECT_EQ(store_->Put("file", "x", {}).error().kind, Kind::kInvalid);
+  EXPECT_EQ(store_->Get("linked/secret", {}, sink).error().kind, StoreErrorKind::kInvalid);
+  EXPECT_EQ(store_->Get("file", {}, sink).error().kind, StoreErrorKind::kInvalid);
+  EXPECT_EQ(store_->Put("linked/new", "x", {}).error().kind, StoreErrorKind::kInvalid);
+  EXPECT_EQ(store_->Put("file", "x", {}).error().kind, StoreErrorKind::kInvalid);
   const std::vector<std::string> keys = {"linked/secret", "file"};
   EXPECT_EQ(store_->Delete(keys).value().size(), 2u);
   EXPECT_THAT(KeysOf(*store_), IsEmpty());
   EXPECT_TRUE(std::filesystem::exists(root_ + "/outside/secret"));
 }
 
-// The power goes at each of the operations of a run in turn, and whatever the disk keeps of what
+// The power goes at each of the operations of a run in turn, with each fate that the disk has for what
 // was not synced: each object is whole or absent, and those whose Put had returned are there.
 class FolderCrashTest : public testing::TestWithParam<Keep> {
  protected:
@@ -321,7 +321,8 @@ TEST_P(FolderCrashTest, WhatAListOrARefusedPutShowsIsDurable) {
     if (by_list) {
       ASSERT_THAT(KeysOf(**store), ElementsAre("h/log/0", "h/log/1", "h/log/2"));
     } else {
-      ASSERT_EQ((*store)->Put(KeyOf(2), "x", {.if_absent = true}).error().kind, Kind::kExists);
+      ASSERT_EQ((*store)->Put(KeyOf(2), "x", {.if_absent = true}).error().kind,
+                StoreErrorKind::kExists);
     }
     Rng rng(1);
     disk.Crash(GetParam(), rng);
@@ -338,7 +339,7 @@ TEST(FolderCanaryTest, AFolderThatIsNotSyncedLosesTheObject) {
   ASSERT_TRUE(store->Put("h/log/1", "x", {}).has_value());
   Rng rng(1);
   disk.Crash(Keep::kNothing, rng);
-  EXPECT_EQ(store->Head("h/log/1").error().kind, Kind::kAbsent);
+  EXPECT_EQ(store->Head("h/log/1").error().kind, StoreErrorKind::kAbsent);
 }
 
 TEST(FolderFaultTest, AFullOrBrokenDiskLeavesNothingBehind) {
@@ -347,13 +348,13 @@ TEST(FolderFaultTest, AFullOrBrokenDiskLeavesNothingBehind) {
   SimFileSystem disk;
   const auto store = OpenFolder(disk, clock, stop, "/kv");
   disk.SetCapacity(1000);
-  EXPECT_EQ(store->Put("a", std::string(2000, 'x'), {}).error().kind, Kind::kFull);
+  EXPECT_EQ(store->Put("a", std::string(2000, 'x'), {}).error().kind, StoreErrorKind::kFull);
   disk.SetCapacity(std::nullopt);
   disk.FailPath(SimFileSystem::Operation::kSync, ".tmp/", SimFileSystem::Fault::kIoError);
-  EXPECT_EQ(store->Put("a", "x", {}).error().kind, Kind::kDamaged);
+  EXPECT_EQ(store->Put("a", "x", {}).error().kind, StoreErrorKind::kDamaged);
   disk.ClearFaults();
   disk.FailPath(SimFileSystem::Operation::kRename, ".tmp/", SimFileSystem::Fault::kIoError);
-  EXPECT_EQ(store->Put("a", "x", {}).error().kind, Kind::kDamaged);
+  EXPECT_EQ(store->Put("a", "x", {}).error().kind, StoreErrorKind::kDamaged);
   disk.ClearFaults();
   EXPECT_THAT(disk.List("/kv/.tmp").value(), IsEmpty());
   EXPECT_THAT(KeysOf(*store), IsEmpty());

@@ -18,13 +18,12 @@ using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
-using Kind = StoreErrorKind;
 
 // Objects in memory, with errors ordered for calls to come.
 class ScriptedStore final : public ObjectStore {
  public:
   struct Fault {
-    Kind kind = Kind::kUnavailable;
+    StoreErrorKind kind = StoreErrorKind::kUnavailable;
     bool was_done = false;     // a Put or Delete had its effect
     std::size_t progress = 0;  // bytes that a Get gives, keys that a List gives, before it
   };
@@ -34,7 +33,8 @@ class ScriptedStore final : public ObjectStore {
     ++calls;
     const auto fault = NextFault();
     if (fault.has_value() && !fault->was_done) return Failed(*fault);
-    if (options.if_absent && objects.contains(key)) return StoreFail(Kind::kExists, "exists");
+    if (options.if_absent && objects.contains(key))
+      return StoreFail(StoreErrorKind::kExists, "exists");
     objects[key] = bytes;
     if (fault.has_value()) return Failed(*fault);
     return {};
@@ -44,9 +44,9 @@ class ScriptedStore final : public ObjectStore {
     ++calls;
     const auto fault = NextFault();
     const auto found = objects.find(key);
-    if (found == objects.end()) return StoreFail(Kind::kAbsent, "absent");
+    if (found == objects.end()) return StoreFail(StoreErrorKind::kAbsent, "absent");
     if (!options.version.empty() && options.version != version) {
-      return StoreFail(Kind::kConflict, "another version");
+      return StoreFail(StoreErrorKind::kConflict, "another version");
     }
     const std::string part =
         found->second.substr(options.offset, options.length.value_or(std::string::npos));
@@ -65,7 +65,7 @@ class ScriptedStore final : public ObjectStore {
     ++calls;
     if (const auto fault = NextFault(); fault.has_value()) return Failed(*fault);
     const auto found = objects.find(key);
-    if (found == objects.end()) return StoreFail(Kind::kAbsent, "absent");
+    if (found == objects.end()) return StoreFail(StoreErrorKind::kAbsent, "absent");
     return InfoOf(found->second);
   }
   StoreResult<void> List(const ListOptions& options, const ListSink& sink) override {
@@ -97,7 +97,7 @@ class ScriptedStore final : public ObjectStore {
   const std::string& name() const override { return name_; }
 
   std::map<std::string, std::string> objects;
-  std::map<std::string, Kind> undeletable;
+  std::map<std::string, StoreErrorKind> undeletable;
   std::deque<Fault> faults;
   std::string version = "v1";
   bool keeps_sha256 = true;
@@ -154,8 +154,10 @@ class RetryingStoreTest : public testing::Test {
 };
 
 TEST_F(RetryingStoreTest, PausesDoubleWithJitterAndTheConnectionIsRenewed) {
-  inner_->faults = {
-      {Kind::kUnavailable}, {Kind::kUnavailable}, {Kind::kConflict}, {Kind::kUnavailable}};
+  inner_->faults = {{StoreErrorKind::kUnavailable},
+                    {StoreErrorKind::kUnavailable},
+                    {StoreErrorKind::kConflict},
+                    {StoreErrorKind::kUnavailable}};
   ASSERT_TRUE(store_->Put("k", "x", {}).has_value());
   EXPECT_EQ(inner_->objects.at("k"), "x");
   EXPECT_EQ(inner_->renewed, 4);
@@ -169,24 +171,25 @@ TEST_F(RetryingStoreTest, PausesDoubleWithJitterAndTheConnectionIsRenewed) {
 }
 
 TEST_F(RetryingStoreTest, AThrottledCallWaitsLonger) {
-  inner_->faults = {{Kind::kThrottled}};
+  inner_->faults = {{StoreErrorKind::kThrottled}};
   ASSERT_TRUE(store_->Put("k", "x", {}).has_value());
   EXPECT_GE(stop_.waits().at(0), milliseconds(500));
 }
 
 TEST_F(RetryingStoreTest, ItGivesUpAfterItsTimeAndNoPauseIsLongerThanTheBound) {
-  for (int i = 0; i < 1000; ++i) inner_->faults.push_back({Kind::kUnavailable});
+  for (int i = 0; i < 1000; ++i) inner_->faults.push_back({StoreErrorKind::kUnavailable});
   const TimePoint begun = clock_.Now();
-  EXPECT_EQ(store_->Put("k", "x", {}).error().kind, Kind::kUnavailable);
+  EXPECT_EQ(store_->Put("k", "x", {}).error().kind, StoreErrorKind::kUnavailable);
   EXPECT_LE(clock_.Now() - begun, std::chrono::minutes(2));
   EXPECT_GE(clock_.Now() - begun, std::chrono::minutes(1));
   for (const Duration wait : stop_.waits()) EXPECT_LE(wait, seconds(20));
 }
 
 TEST_F(RetryingStoreTest, WhatWillNotPassIsReturnedAtOnce) {
-  for (const Kind kind :
-       {Kind::kAbsent, Kind::kExists, Kind::kDenied, Kind::kClockSkew, Kind::kLocked, Kind::kFull,
-        Kind::kDamaged, Kind::kInvalid, Kind::kStopped}) {
+  for (const StoreErrorKind kind :
+       {StoreErrorKind::kAbsent, StoreErrorKind::kExists, StoreErrorKind::kDenied,
+        StoreErrorKind::kClockSkew, StoreErrorKind::kLocked, StoreErrorKind::kFull,
+        StoreErrorKind::kDamaged, StoreErrorKind::kInvalid, StoreErrorKind::kStopped}) {
     inner_->faults = {{kind}};
     EXPECT_EQ(store_->Put("k", "x", {}).error().kind, kind);
   }
@@ -194,9 +197,11 @@ TEST_F(RetryingStoreTest, WhatWillNotPassIsReturnedAtOnce) {
 }
 
 TEST_F(RetryingStoreTest, AStopEndsAPause) {
-  inner_->faults = {{Kind::kUnavailable}, {Kind::kUnavailable}, {Kind::kUnavailable}};
+  inner_->faults = {{StoreErrorKind::kUnavailable},
+                    {StoreErrorKind::kUnavailable},
+                    {StoreErrorKind::kUnavailable}};
   stop_.StopAtWait(2);
-  EXPECT_EQ(store_->Put("k", "x", {}).error().kind, Kind::kStopped);
+  EXPECT_EQ(store_->Put("k", "x", {}).error().kind, StoreErrorKind::kStopped);
   EXPECT_EQ(inner_->calls, 2);
 }
 
@@ -204,7 +209,7 @@ TEST_F(RetryingStoreTest, AnOwnPutWhoseAnswerWasLostIsASuccess) {
   for (const bool keeps_sha256 : {true, false}) {
     inner_->objects.clear();
     inner_->keeps_sha256 = keeps_sha256;
-    inner_->faults = {{.kind = Kind::kUnavailable, .was_done = true}};
+    inner_->faults = {{.kind = StoreErrorKind::kUnavailable, .was_done = true}};
     EXPECT_TRUE(store_->Put("k", "mine", {.if_absent = true}).has_value());
   }
 }
@@ -214,8 +219,9 @@ TEST_F(RetryingStoreTest, AnotherContentAtALaterTryExists) {
     for (const char* theirs : {"them", "longer than mine"}) {
       inner_->objects["k"] = theirs;
       inner_->keeps_sha256 = keeps_sha256;
-      inner_->faults = {{Kind::kUnavailable}};
-      EXPECT_EQ(store_->Put("k", "mine", {.if_absent = true}).error().kind, Kind::kExists);
+      inner_->faults = {{StoreErrorKind::kUnavailable}};
+      EXPECT_EQ(store_->Put("k", "mine", {.if_absent = true}).error().kind,
+                StoreErrorKind::kExists);
       EXPECT_EQ(inner_->objects.at("k"), theirs);
     }
   }
@@ -223,21 +229,21 @@ TEST_F(RetryingStoreTest, AnotherContentAtALaterTryExists) {
 
 TEST_F(RetryingStoreTest, EqualContentAtTheFirstTryIsTheCallersToJudge) {
   inner_->objects["k"] = "mine";
-  EXPECT_EQ(store_->Put("k", "mine", {.if_absent = true}).error().kind, Kind::kExists);
+  EXPECT_EQ(store_->Put("k", "mine", {.if_absent = true}).error().kind, StoreErrorKind::kExists);
 }
 
 TEST_F(RetryingStoreTest, TheComparisonIsTriedAgainToo) {
   // The Put that was done, the Put that finds the object, and the first Head.
-  inner_->faults = {{.kind = Kind::kUnavailable, .was_done = true},
-                    {.kind = Kind::kExists},
-                    {.kind = Kind::kUnavailable}};
+  inner_->faults = {{.kind = StoreErrorKind::kUnavailable, .was_done = true},
+                    {.kind = StoreErrorKind::kExists},
+                    {.kind = StoreErrorKind::kUnavailable}};
   EXPECT_TRUE(store_->Put("k", "mine", {.if_absent = true}).has_value());
   EXPECT_EQ(inner_->calls, 4);
 }
 
 TEST_F(RetryingStoreTest, AGetGoesOnWhereItWasCut) {
   inner_->objects["k"] = "0123456789";
-  inner_->faults = {{.progress = 4}, {.kind = Kind::kThrottled}, {.progress = 2}};
+  inner_->faults = {{.progress = 4}, {.kind = StoreErrorKind::kThrottled}, {.progress = 2}};
   EXPECT_EQ(Read({}), "0123456789");
   inner_->faults = {{.progress = 4}};
   EXPECT_EQ(Read({.offset = 2, .length = 6}), "234567");
@@ -254,16 +260,16 @@ TEST_F(RetryingStoreTest, AGetDoesNotMixTwoVersions) {
     if (size == 4) inner_->version = "v2";
     return {};
   });
-  EXPECT_EQ(got.error().kind, Kind::kConflict);
+  EXPECT_EQ(got.error().kind, StoreErrorKind::kConflict);
   EXPECT_EQ(size, 4u);
 }
 
 TEST_F(RetryingStoreTest, TheSinksErrorIsNotTriedAgain) {
   inner_->objects["k"] = "0123456789";
   const auto got = store_->Get("k", {}, [](std::string_view) -> StoreResult<void> {
-    return StoreFail(Kind::kUnavailable, "mine");
+    return StoreFail(StoreErrorKind::kUnavailable, "mine");
   });
-  EXPECT_EQ(got.error(), (StoreError{Kind::kUnavailable, "mine"}));
+  EXPECT_EQ(got.error(), (StoreError{StoreErrorKind::kUnavailable, "mine"}));
   EXPECT_EQ(inner_->calls, 1);
 }
 
@@ -289,14 +295,14 @@ TEST_F(RetryingStoreTest, AListGoesOnBehindTheLastKey) {
 
 TEST_F(RetryingStoreTest, ADeletionTriesAgainTheKeysThatMayPass) {
   for (const char* key : {"a", "b", "c"}) inner_->objects[key] = "x";
-  inner_->undeletable = {{"a", Kind::kLocked}, {"b", Kind::kUnavailable}};
-  inner_->faults = {{Kind::kThrottled}};
+  inner_->undeletable = {{"a", StoreErrorKind::kLocked}, {"b", StoreErrorKind::kUnavailable}};
+  inner_->faults = {{StoreErrorKind::kThrottled}};
   const std::vector<std::string> keys = {"a", "b", "c"};
   const auto failures = store_->Delete(keys);
   ASSERT_TRUE(failures.has_value());
   ASSERT_THAT(*failures, SizeIs(1));
   EXPECT_EQ(failures->front().key, "a");
-  EXPECT_EQ(failures->front().error.kind, Kind::kLocked);
+  EXPECT_EQ(failures->front().error.kind, StoreErrorKind::kLocked);
   EXPECT_THAT(inner_->objects, SizeIs(1));
 }
 

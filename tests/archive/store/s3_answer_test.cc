@@ -10,7 +10,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Kind = StoreErrorKind;
 
 constexpr std::int64_t kNow = 1'369'353'600;
 constexpr const char* kDateOfNow = "Fri, 24 May 2013 00:00:00 GMT";
@@ -24,38 +23,39 @@ HttpAnswer Answer(int status, const std::string& code, const std::string& messag
                                      "</Message><Region>eu-west-1</Region></Error>"};
 }
 
-Kind KindOf(int status, const std::string& code, const std::string& message = "m") {
+StoreErrorKind KindOf(int status, const std::string& code, const std::string& message = "m") {
   return FailureOf(Answer(status, code, message), "PUT k", kNow).error.kind;
 }
 
 TEST(S3AnswerTest, ACodeDecidesBeforeTheStatus) {
-  EXPECT_EQ(KindOf(404, "NoSuchKey"), Kind::kAbsent);
-  EXPECT_EQ(KindOf(404, "NoSuchBucket"), Kind::kInvalid);
-  EXPECT_EQ(KindOf(412, "PreconditionFailed"), Kind::kExists);
-  EXPECT_EQ(KindOf(409, "ConditionalRequestConflict"), Kind::kConflict);
-  EXPECT_EQ(KindOf(403, "SignatureDoesNotMatch"), Kind::kDenied);
-  EXPECT_EQ(KindOf(400, "ExpiredToken"), Kind::kDenied);
-  EXPECT_EQ(KindOf(400, "RequestTimeout"), Kind::kUnavailable);
-  EXPECT_EQ(KindOf(400, "BadDigest"), Kind::kUnavailable);
-  EXPECT_EQ(KindOf(400, "InvalidArgument"), Kind::kInvalid);
-  EXPECT_EQ(KindOf(503, "SlowDown"), Kind::kThrottled);
-  EXPECT_EQ(KindOf(503, "ServiceUnavailable"), Kind::kUnavailable);
-  EXPECT_EQ(KindOf(507, "XMinioStorageFull"), Kind::kFull);
+  EXPECT_EQ(KindOf(404, "NoSuchKey"), StoreErrorKind::kAbsent);
+  EXPECT_EQ(KindOf(404, "NoSuchBucket"), StoreErrorKind::kInvalid);
+  EXPECT_EQ(KindOf(412, "PreconditionFailed"), StoreErrorKind::kExists);
+  EXPECT_EQ(KindOf(409, "ConditionalRequestConflict"), StoreErrorKind::kConflict);
+  EXPECT_EQ(KindOf(403, "SignatureDoesNotMatch"), StoreErrorKind::kDenied);
+  EXPECT_EQ(KindOf(400, "ExpiredToken"), StoreErrorKind::kDenied);
+  EXPECT_EQ(KindOf(400, "RequestTimeout"), StoreErrorKind::kUnavailable);
+  EXPECT_EQ(KindOf(400, "BadDigest"), StoreErrorKind::kUnavailable);
+  EXPECT_EQ(KindOf(400, "InvalidArgument"), StoreErrorKind::kInvalid);
+  EXPECT_EQ(KindOf(503, "SlowDown"), StoreErrorKind::kThrottled);
+  EXPECT_EQ(KindOf(503, "ServiceUnavailable"), StoreErrorKind::kUnavailable);
+  EXPECT_EQ(KindOf(507, "XMinioStorageFull"), StoreErrorKind::kFull);
 }
 
 TEST(S3AnswerTest, AStatusAloneIsEnough) {
-  EXPECT_EQ(KindOf(404, ""), Kind::kAbsent);
-  EXPECT_EQ(KindOf(403, ""), Kind::kDenied);
-  EXPECT_EQ(KindOf(412, ""), Kind::kExists);
-  EXPECT_EQ(KindOf(429, ""), Kind::kThrottled);
-  for (const int status : {500, 502, 504}) EXPECT_EQ(KindOf(status, ""), Kind::kUnavailable);
-  EXPECT_EQ(KindOf(400, ""), Kind::kInvalid);
+  EXPECT_EQ(KindOf(404, ""), StoreErrorKind::kAbsent);
+  EXPECT_EQ(KindOf(403, ""), StoreErrorKind::kDenied);
+  EXPECT_EQ(KindOf(412, ""), StoreErrorKind::kExists);
+  EXPECT_EQ(KindOf(429, ""), StoreErrorKind::kThrottled);
+  for (const int status : {500, 502, 504})
+    EXPECT_EQ(KindOf(status, ""), StoreErrorKind::kUnavailable);
+  EXPECT_EQ(KindOf(400, ""), StoreErrorKind::kInvalid);
 }
 
 TEST(S3AnswerTest, AnErrorBehindA200HasItsOwnKind) {
-  EXPECT_EQ(KindOf(200, "SlowDown"), Kind::kThrottled);
-  EXPECT_EQ(KindOf(200, "InternalError"), Kind::kUnavailable);
-  EXPECT_EQ(KindOf(200, "NeverHeardOf"), Kind::kUnavailable);
+  EXPECT_EQ(KindOf(200, "SlowDown"), StoreErrorKind::kThrottled);
+  EXPECT_EQ(KindOf(200, "InternalError"), StoreErrorKind::kUnavailable);
+  EXPECT_EQ(KindOf(200, "NeverHeardOf"), StoreErrorKind::kUnavailable);
   EXPECT_TRUE(IsErrorText("<Error><Code>x</Code></Error>"));
   EXPECT_FALSE(IsErrorText("<ListBucketResult/>"));
   EXPECT_FALSE(IsErrorText(""));
@@ -63,15 +63,15 @@ TEST(S3AnswerTest, AnErrorBehindA200HasItsOwnKind) {
 
 TEST(S3AnswerTest, ARefusalByObjectLockIsToldFromOthers) {
   EXPECT_EQ(KindOf(403, "AccessDenied", "Access Denied because object protected by object lock."),
-            Kind::kLocked);
-  EXPECT_EQ(KindOf(403, "AccessDenied", "Access Denied"), Kind::kDenied);
+            StoreErrorKind::kLocked);
+  EXPECT_EQ(KindOf(403, "AccessDenied", "Access Denied"), StoreErrorKind::kDenied);
 }
 
 TEST(S3AnswerTest, ARedirectNamesTheRegionOfTheBucket) {
   HttpAnswer answer = Answer(301, "");
   answer.headers["x-amz-bucket-region"] = "eu-central-1";
   const S3Failure failure = FailureOf(answer, "PUT k", kNow);
-  EXPECT_EQ(failure.error.kind, Kind::kInvalid);
+  EXPECT_EQ(failure.error.kind, StoreErrorKind::kInvalid);
   EXPECT_EQ(failure.error.text, "PUT k: 301: the bucket is in the region eu-central-1");
   EXPECT_THAT(FailureOf(Answer(400, "AuthorizationHeaderMalformed"), "PUT k", kNow).error.text,
               HasSubstr("the bucket is in the region eu-west-1"));
@@ -81,7 +81,7 @@ TEST(S3AnswerTest, ARefusedTimeGivesTheStoresOwn) {
   HttpAnswer answer = Answer(403, "RequestTimeTooSkewed");
   answer.headers["date"] = kAnHourLater;
   const S3Failure failure = FailureOf(answer, "PUT k", kNow);
-  EXPECT_EQ(failure.error.kind, Kind::kClockSkew);
+  EXPECT_EQ(failure.error.kind, StoreErrorKind::kClockSkew);
   EXPECT_EQ(failure.store_unix_seconds, kNow + 3600);
   EXPECT_THAT(failure.error.text, HasSubstr("differ by 3600 s"));
 }
@@ -121,7 +121,7 @@ TEST(S3AnswerTest, RefusesAListThatCannotBeRight) {
         "<ListBucketResult><Contents><Size>1</Size></Contents></ListBucketResult>"}) {
     const auto page = ParseListPage(body);
     ASSERT_FALSE(page.has_value()) << body;
-    EXPECT_EQ(page.error().kind, Kind::kDamaged) << body;
+    EXPECT_EQ(page.error().kind, StoreErrorKind::kDamaged) << body;
   }
 }
 
@@ -148,8 +148,8 @@ TEST(S3AnswerTest, ReadsTheKeysThatWereNotDeleted) {
   ASSERT_TRUE(failures.has_value());
   ASSERT_EQ(failures->size(), 1u);
   EXPECT_EQ(failures->front().key, "b");
-  EXPECT_EQ(failures->front().error.kind, Kind::kUnavailable);
-  EXPECT_EQ(ParseDeleteResult("<Error/>").error().kind, Kind::kDamaged);
+  EXPECT_EQ(failures->front().error.kind, StoreErrorKind::kUnavailable);
+  EXPECT_EQ(ParseDeleteResult("<Error/>").error().kind, StoreErrorKind::kDamaged);
 }
 
 TEST(S3AnswerTest, ReadsAnObjectsHeaders) {
@@ -163,7 +163,7 @@ TEST(S3AnswerTest, ReadsAnObjectsHeaders) {
   EXPECT_EQ(info->size_bytes, 443u);
   EXPECT_EQ(info->version, "\"v\"");
   EXPECT_EQ(info->lock, "legal hold");
-  EXPECT_EQ(ParseObjectHeaders({}).error().kind, Kind::kUnavailable);
+  EXPECT_EQ(ParseObjectHeaders({}).error().kind, StoreErrorKind::kUnavailable);
 }
 
 }  // namespace

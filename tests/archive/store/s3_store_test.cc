@@ -22,7 +22,6 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 using Fault = S3Server::Fault;
-using Kind = StoreErrorKind;
 
 const PieceSink kIgnore = [](std::string_view) -> StoreResult<void> { return {}; };
 
@@ -125,7 +124,7 @@ TEST_F(S3StoreTest, APartIsAskedForByItsRange) {
   EXPECT_TRUE(store_->Get("a", {.offset = 8, .length = 100}, kIgnore).has_value());
   EXPECT_TRUE(store_->Get("a", {.offset = 8}, kIgnore).has_value());
   EXPECT_TRUE(store_->Get("a", {.offset = 10, .length = 0}, kIgnore).has_value());
-  EXPECT_EQ(store_->Get("a", {.offset = 11}, kIgnore).error().kind, Kind::kInvalid);
+  EXPECT_EQ(store_->Get("a", {.offset = 11}, kIgnore).error().kind, StoreErrorKind::kInvalid);
 }
 
 TEST_F(S3StoreTest, AnEmptyObjectHasABeginningAndNoPieces) {
@@ -142,12 +141,13 @@ TEST_F(S3StoreTest, AnotherVersionIsAConflict) {
   ASSERT_TRUE(head.has_value());
   EXPECT_TRUE(store_->Get("a", {.version = head->version}, kIgnore).has_value());
   server_.Set("kv/a", "two");
-  EXPECT_EQ(store_->Get("a", {.version = head->version}, kIgnore).error().kind, Kind::kConflict);
+  EXPECT_EQ(store_->Get("a", {.version = head->version}, kIgnore).error().kind,
+            StoreErrorKind::kConflict);
 }
 
 TEST_F(S3StoreTest, APutForAnAbsentObjectLeavesOneThatIsThere) {
   server_.Set("kv/a", "theirs");
-  EXPECT_EQ(store_->Put("a", "mine", {.if_absent = true}).error().kind, Kind::kExists);
+  EXPECT_EQ(store_->Put("a", "mine", {.if_absent = true}).error().kind, StoreErrorKind::kExists);
   EXPECT_EQ(server_.objects().at("kv/a").bytes, "theirs");
   EXPECT_TRUE(store_->Put("a", "mine", {}).has_value());
   EXPECT_EQ(server_.objects().at("kv/a").bytes, "mine");
@@ -160,7 +160,7 @@ TEST_F(S3StoreTest, HeadHasSizeChecksumAndLock) {
   EXPECT_EQ(head->size_bytes, 7u);
   EXPECT_EQ(head->sha256.size(), 32u);
   EXPECT_EQ(head->lock, "COMPLIANCE until 2027-01-31T00:00:00Z");
-  EXPECT_EQ(store_->Head("none").error().kind, Kind::kAbsent);
+  EXPECT_EQ(store_->Head("none").error().kind, StoreErrorKind::kAbsent);
 }
 
 TEST_F(S3StoreTest, AListTurnsItsPages) {
@@ -187,7 +187,7 @@ TEST_F(S3StoreTest, AListInAnotherOrderIsRefused) {
   server_.Next({Fault::kWrongOrder});
   const auto listed = store_->List({}, [](std::string_view, std::uint64_t) { return true; });
   ASSERT_FALSE(listed.has_value());
-  EXPECT_EQ(listed.error().kind, Kind::kDamaged);
+  EXPECT_EQ(listed.error().kind, StoreErrorKind::kDamaged);
 }
 
 TEST_F(S3StoreTest, DeletionNamesTheObjectThatIsLocked) {
@@ -198,7 +198,7 @@ TEST_F(S3StoreTest, DeletionNamesTheObjectThatIsLocked) {
   ASSERT_TRUE(failures.has_value()) << failures.error().text;
   ASSERT_THAT(*failures, SizeIs(1));
   EXPECT_EQ(failures->front().key, "b");
-  EXPECT_EQ(failures->front().error.kind, Kind::kLocked);
+  EXPECT_EQ(failures->front().error.kind, StoreErrorKind::kLocked);
   EXPECT_THAT(Keys(), ElementsAre("b"));
 }
 
@@ -214,12 +214,16 @@ TEST_F(S3StoreTest, MoreThanAThousandKeysAreDeletedInSeveralRequests) {
 }
 
 TEST_F(S3StoreTest, EachFaultHasItsKind) {
-  const std::pair<Fault, Kind> cases[] = {
-      {Fault::kSlowDown, Kind::kThrottled},   {Fault::kInternalError, Kind::kUnavailable},
-      {Fault::kConflict, Kind::kConflict},    {Fault::kErrorInside, Kind::kUnavailable},
-      {Fault::kNoAnswer, Kind::kUnavailable}, {Fault::kDropped, Kind::kUnavailable},
-      {Fault::kStall, Kind::kUnavailable},    {Fault::kRedirect, Kind::kInvalid},
-      {Fault::kHugeAnswer, Kind::kDamaged},
+  const std::pair<Fault, StoreErrorKind> cases[] = {
+      {Fault::kSlowDown, StoreErrorKind::kThrottled},
+      {Fault::kInternalError, StoreErrorKind::kUnavailable},
+      {Fault::kConflict, StoreErrorKind::kConflict},
+      {Fault::kErrorInside, StoreErrorKind::kUnavailable},
+      {Fault::kNoAnswer, StoreErrorKind::kUnavailable},
+      {Fault::kDropped, StoreErrorKind::kUnavailable},
+      {Fault::kStall, StoreErrorKind::kUnavailable},
+      {Fault::kRedirect, StoreErrorKind::kInvalid},
+      {Fault::kHugeAnswer, StoreErrorKind::kDamaged},
   };
   for (const auto& [fault, kind] : cases) {
     store_->RenewConnection();
@@ -246,7 +250,7 @@ TEST_F(S3StoreTest, AnAnswerThatIsCutIsNotTakenForTheObject) {
     return {};
   });
   ASSERT_FALSE(got.has_value());
-  EXPECT_EQ(got.error().kind, Kind::kUnavailable);
+  EXPECT_EQ(got.error().kind, StoreErrorKind::kUnavailable);
   EXPECT_GT(size, 0u);
   EXPECT_LT(size, 100'000u);
 }
@@ -254,9 +258,9 @@ TEST_F(S3StoreTest, AnAnswerThatIsCutIsNotTakenForTheObject) {
 TEST_F(S3StoreTest, TheSinksErrorEndsTheGetUnchanged) {
   server_.Set("kv/a", std::string(1'000'000, 'x'));
   const auto got = store_->Get("a", {}, [](std::string_view) -> StoreResult<void> {
-    return StoreFail(Kind::kFull, "my disk is full");
+    return StoreFail(StoreErrorKind::kFull, "my disk is full");
   });
-  EXPECT_EQ(got.error(), (StoreError{Kind::kFull, "my disk is full"}));
+  EXPECT_EQ(got.error(), (StoreError{StoreErrorKind::kFull, "my disk is full"}));
 }
 
 TEST_F(S3StoreTest, AClockThatIsWrongIsCorrectedOnce) {
@@ -273,7 +277,7 @@ TEST_F(S3StoreTest, WrongKeysAreDeniedAndNoTextHasThem) {
   WriteKeys(S3Server::kAccessKey, "wrongsecret", "");
   const auto put = store_->Put("a", "x", {});
   ASSERT_FALSE(put.has_value());
-  EXPECT_EQ(put.error().kind, Kind::kDenied);
+  EXPECT_EQ(put.error().kind, StoreErrorKind::kDenied);
   EXPECT_THAT(put.error().text,
               AllOf(HasSubstr("SignatureDoesNotMatch"), Not(HasSubstr("wrongsecret"))));
   WriteKeys(S3Server::kAccessKey, S3Server::kSecretKey, "");
@@ -282,7 +286,7 @@ TEST_F(S3StoreTest, WrongKeysAreDeniedAndNoTextHasThem) {
 
 TEST_F(S3StoreTest, ASessionsTokenIsSentAndSigned) {
   server_.SetSessionToken("token");
-  EXPECT_EQ(store_->Put("a", "x", {}).error().kind, Kind::kDenied);
+  EXPECT_EQ(store_->Put("a", "x", {}).error().kind, StoreErrorKind::kDenied);
   WriteKeys(S3Server::kAccessKey, S3Server::kSecretKey, "token");
   EXPECT_TRUE(store_->Put("a", "x", {}).has_value());
 }
@@ -297,7 +301,7 @@ TEST_F(S3StoreTest, AStopEndsACallThatWaits) {
   stopper.join();
   // Within its stall time of a second the one or the other ends it.
   ASSERT_FALSE(put.has_value());
-  EXPECT_EQ(store_->Put("a", "x", {}).error().kind, Kind::kStopped);
+  EXPECT_EQ(store_->Put("a", "x", {}).error().kind, StoreErrorKind::kStopped);
 }
 
 TEST_F(S3StoreTest, ACertificateIsVerifiedAgainstTheGivenAuthorities) {
@@ -322,7 +326,7 @@ TEST_F(S3StoreTest, ACertificateIsVerifiedAgainstTheGivenAuthorities) {
   for (const auto& refused : {put(server, folder.path("stranger.pem")), put(server, ""),
                               put(other, folder.path("ca.pem"))}) {
     ASSERT_FALSE(refused.has_value());
-    EXPECT_EQ(refused.error().kind, Kind::kInvalid) << refused.error().text;
+    EXPECT_EQ(refused.error().kind, StoreErrorKind::kInvalid) << refused.error().text;
   }
 }
 
@@ -334,13 +338,13 @@ TEST_F(S3StoreTest, NoServerIsUnavailableAndAnotherProtocolIsRefused) {
   }
   const auto put = Store({.bucket = "bucket", .endpoint = endpoint})->Put("a", "x", {});
   ASSERT_FALSE(put.has_value());
-  EXPECT_EQ(put.error().kind, Kind::kUnavailable);
+  EXPECT_EQ(put.error().kind, StoreErrorKind::kUnavailable);
   const StopSignal stop;
   HttpTransport transport({}, stop);
   const auto file =
       transport.Do({.method = HttpMethod::kGet, .url = "file:///etc/hostname"}, nullptr);
   ASSERT_FALSE(file.has_value());
-  EXPECT_EQ(file.error().kind, Kind::kInvalid);
+  EXPECT_EQ(file.error().kind, StoreErrorKind::kInvalid);
 }
 
 }  // namespace
