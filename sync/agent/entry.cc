@@ -217,7 +217,7 @@ Entry NodeCheck(Check check) {
 }
 
 std::size_t OutputRoom(std::size_t checks) {
-  return checks == 0 ? kMaxOutputBytes : std::min(kMaxOutputBytes, kMaxOutputsBytes / checks);
+  return checks == 0 ? kMaxCutOutputBytes : std::min(kMaxCutOutputBytes, kMaxOutputsBytes / checks);
 }
 
 std::string CleanOutput(std::string_view output, std::size_t max_bytes) {

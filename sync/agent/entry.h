@@ -112,6 +112,8 @@ Entry NodeCheck(Check check);
 inline constexpr std::size_t kMaxNameBytes = 255;
 inline constexpr std::size_t kMaxChecks = 64;  // of a service, and of a node
 inline constexpr std::size_t kMaxOutputBytes = 4096;
+// With the words about the rest that was cut.
+inline constexpr std::size_t kMaxCutOutputBytes = kMaxOutputBytes + 64;
 // An entry's outputs together: those of more checks are cut to equal parts of it.
 inline constexpr std::size_t kMaxOutputsBytes = std::size_t{64} << 10U;
 // Without the outputs; a kept record may have twice as many.

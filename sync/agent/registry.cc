@@ -49,22 +49,29 @@ Result<void> Registry::Register(Entry entry) {
   Normalize(entry.details);
   for (Check& check : entry.checks) {
     Normalize(check.definition.details);
-    check.output = CleanOutput(check.output);
+    check.output = CleanOutput(check.output, kMaxCutOutputBytes);
   }
   Item& item = items_[entry.id];
   // The refusal was the other token's.
   if (item.entry.token != entry.token) item.blocked = false;
   KeepResults(item.entry, entry);
+  // An entry that was not here may have been in an earlier life: the catalog may know better.
+  item.has_new_details = !item.entry.id.empty() && !item.deleted &&
+                         (item.has_new_details || item.entry.details != entry.details);
   item.entry = std::move(entry);
   item.deleted = false;
   MarkDirty(item);
   return {};
 }
 
-Result<void> Registry::Deregister(const std::string& id) {
+Result<void> Registry::Deregister(const std::string& id, const std::string& token) {
   Item* item = Visible(id);
   if (item == nullptr) return Fail(Code::kNotFound, "there is no entry " + CleanOutput(id));
   item->deleted = true;
+  if (!token.empty() && item->entry.token != token) {
+    item->entry.token = token;
+    item->blocked = false;
+  }
   MarkDirty(*item);
   // There is nothing to be removed first.
   if (IsOfNode(*item) && !options_.keeps_records) items_.erase(id);
@@ -80,7 +87,7 @@ Result<bool> Registry::UpdateCheck(const std::string& id, const std::string& che
                                        [](const Check& c) { return c.definition.id; });
   if (check == item->entry.checks.end())
     return Fail(Code::kNotFound, "entry " + id + " has no check " + CleanOutput(check_id));
-  std::string clean = CleanOutput(output);
+  std::string clean = CleanOutput(output, kMaxCutOutputBytes);
   if (check->health == health && check->output == clean) return false;
   check->output = std::move(clean);
   if (std::exchange(check->health, health) != health ||
@@ -225,6 +232,7 @@ void Registry::Confirm(const std::string& id, std::uint64_t version) {
   }
   item.in_sync = true;
   item.blocked = false;
+  item.has_new_details = false;
   item.names = {item.entry.name};
   if (options_.keeps_records) item.kept = EncodeKeptService(RecordOf(item));
 }
@@ -242,6 +250,17 @@ void Registry::Block(const std::string& id) {
 void Registry::Unblock() {
   for (auto& [id, item] : items_) item.blocked = false;
   node_.blocked = false;
+}
+
+void Registry::Allow(const std::string& id, const std::string& token) {
+  const auto found = items_.find(id);
+  if (found != items_.end() && !IsOfNode(found->second)) {
+    if (found->second.entry.token == token) found->second.blocked = false;
+  } else if (id.starts_with(kNodeRecord) && token.empty()) {
+    // The node's record is the agent's own to write.
+    node_.blocked = false;
+    for (auto& [each, item] : items_) item.blocked = item.blocked && !IsOfNode(item);
+  }
 }
 
 void Registry::MarkAllDirty() {
@@ -283,6 +302,7 @@ void Registry::Compare(const std::string& id, const std::string& name, const Rem
   if (remote.service_record) item.names.insert(name);
   item.kept = remote.kept;
   if (item.deleted || item.entry.name != name) return;
+  TakeOver(item);
   const KeptService ours = RecordOf(item);
   const std::string record = EncodeRecord(LeasedOf(ours));
   const bool is_equal = remote.is_ours && remote.record == record &&
@@ -293,6 +313,22 @@ void Registry::Compare(const std::string& id, const std::string& name, const Rem
   } else if (item.in_sync) {
     MarkDirty(item);
   }
+}
+
+// Details that were registered here and not written yet are newer than the store's.
+void Registry::TakeOver(Item& item) {
+  if (!options_.take_over || !item.kept || item.has_new_details) return;
+  auto details = options_.take_over(item.entry.details, *item.kept);
+  if (!details) return;
+  Normalize(*details);
+  if (*details == item.entry.details) return;
+  Entry changed = item.entry;
+  changed.details = *std::move(details);
+  // They may not fit beside what else the entry has.
+  if (!ValidateEntry(changed)) return;
+  item.entry = std::move(changed);
+  // The state file is to have them too.
+  item.version = ++last_version_;
 }
 
 void Registry::CompareNode(const std::optional<std::string>& kept) {

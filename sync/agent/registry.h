@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -35,6 +36,11 @@ struct RegistryOptions {
   Duration output_interval = std::chrono::minutes(5);
   bool keeps_records = false;
   std::string node_details = {};  // of the node's kept record; empty or a JSON object
+  // The details with which an entry goes on when others have written over its kept record, made of
+  // its own details and that record's bytes, by a full sync before it compares; nothing: the
+  // entry's own. Null: always these. Called under a lock; valid details (entry.h) come out of it.
+  std::function<std::optional<std::string>(const std::string& details, const std::string& kept)>
+      take_over = {};
 };
 
 class Registry {
@@ -45,7 +51,8 @@ class Registry {
   // keeps its result. kInvalidArgument: entry.h, or there are too many checks of the node.
   Result<void> Register(Entry entry);
   // kNotFound if there is no such entry, or it is already deregistered.
-  Result<void> Deregister(const std::string& id);
+  // With a token, the removal is the token's.
+  Result<void> Deregister(const std::string& id, const std::string& token = {});
   // A check's result. True if the store is to know it now. kNotFound if there is no such check.
   Result<bool> UpdateCheck(const std::string& id, const std::string& check, Health health,
                            std::string_view output, TimePoint now, Rng& rng);
@@ -88,10 +95,12 @@ class Registry {
   std::vector<Change> TakeChanges();
   // The store has this version; a newer one stays dirty.
   void Confirm(const std::string& id, std::uint64_t version);
-  // TakeChanges leaves this entry out, however it changes, until Unblock or until it is registered
-  // with another token.
+  // TakeChanges leaves this entry out, however it changes, until Unblock or Allow, or until it is
+  // registered with another token.
   void Block(const std::string& id);
   void Unblock();
+  // The store lets the token write this entry.
+  void Allow(const std::string& id, const std::string& token);
   // The store may have lost everything.
   void MarkAllDirty();
 
@@ -126,6 +135,7 @@ class Registry {
     std::set<std::string> names;  // services under which the store may have it
     // The kept record as the store is known to have it.
     std::optional<std::string> kept = {};
+    bool has_new_details = false;  // registered over others, and not written yet
     bool in_sync = false;
     bool deleted = false;
     bool blocked = false;
@@ -141,6 +151,7 @@ class Registry {
   static bool IsOfNode(const Item& item) { return item.entry.kind == EntryKind::kNode; }
   Result<void> CheckNodeRoom(const Entry& entry) const;
   void MarkDirty(Item& item);
+  void TakeOver(Item& item);
   void ConfirmNode();
   std::optional<Change> TakeNodeChange();
   KeptService RecordOf(const Item& item) const;

@@ -62,6 +62,7 @@ Syncer::Syncer(Store& store, Executor& executor, SyncerOptions options, const Ag
       pause_([this](Pass due) { (due == Pass::kFull ? full_now_ : changed_).Fire(); }),
       session_(store, executor.clock(), loop_.handle(), SessionOptions(options_), rng_()),
       pass_(store, shared_, pause_, loop_.handle(), PassOptions(options_)),
+      permission_(store, loop_.handle(), PassOptions(options_)),
       schedule_(options_.schedule) {
   if (restored.node == options_.node) {
     session_.Adopt(restored.lease, restored.session_revision);
@@ -116,10 +117,25 @@ Result<void> Syncer::Register(Entry entry) {
   return {};
 }
 
-Result<void> Syncer::Deregister(const std::string& id) {
+void Syncer::AskToWrite(const std::vector<EntryPlace>& places, const std::string& token,
+                        WritePermission::OnAnswer on_answer) {
+  const std::int64_t lease = status().lease;
+  // Answered on the loop, so within this object's life, but for kCanceled.
+  permission_.Ask(
+      places, token, lease,
+      [this, places, token, on_answer = std::move(on_answer)](Result<void> answer) mutable {
+        if (answer) {
+          const std::lock_guard lock(shared_.mutex);
+          for (const EntryPlace& place : places) shared_.registry.Allow(place.id, token);
+        }
+        on_answer(std::move(answer));
+      });
+}
+
+Result<void> Syncer::Deregister(const std::string& id, const std::string& token) {
   {
     const std::lock_guard lock(shared_.mutex);
-    KV_RETURN_IF_ERROR(shared_.registry.Deregister(id));
+    KV_RETURN_IF_ERROR(shared_.registry.Deregister(id, token));
   }
   changed_.Fire();
   return {};

@@ -25,6 +25,7 @@
 #include "sync/agent/agent_state.h"
 #include "sync/agent/catalog_pass.h"
 #include "sync/agent/registry.h"
+#include "sync/agent/write_permission.h"
 #include "sync/kernel/loop.h"
 #include "sync/kernel/metrics.h"
 #include "sync/kernel/pause.h"
@@ -101,8 +102,14 @@ class Syncer {
   using OnLeft = std::move_only_function<void(Result<void>)>;
   void Leave(OnLeft on_left);
 
+  // Asks the store whether the owner of the token (empty: the agent) may write entries at these
+  // places; nothing changes. What was blocked and is allowed by this is tried again with the next
+  // change. Answers on the executor, or as kCanceled from Stop.
+  void AskToWrite(const std::vector<EntryPlace>& places, const std::string& token,
+                  WritePermission::OnAnswer on_answer);
   Result<void> Register(Entry entry);
-  Result<void> Deregister(const std::string& id);
+  // With a token, the entry is removed from the store with that instead of its own.
+  Result<void> Deregister(const std::string& id, const std::string& token = {});
   Result<void> UpdateCheck(const std::string& id, const std::string& check, Health health,
                            std::string_view output);
   // A report about a ttl check: its time is remembered too, also in the saved state, within a
@@ -181,6 +188,7 @@ class Syncer {
   Pause pause_;
   AgentSession session_;
   CatalogPass pass_;
+  const WritePermission permission_;
   SyncSchedule schedule_;
 
   std::atomic<bool> is_started_ = false;
