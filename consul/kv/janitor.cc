@@ -68,11 +68,20 @@ class Janitor::Machine {
   bool is_elected() const { return is_elected_; }
 
   void RemoveNode(const std::string& node, OnEnded on_done) {
-    parts_.store.Txn(Remove(node, parts_.copy.Sessions(), keys_.registry(), dead_),
-                     work_.On<sync::TxnAnswer>([answer = sync::Answer<void>(std::move(on_done))](
-                                                   Result<sync::TxnAnswer> done) mutable {
-                       answer(done ? Result<void>() : Result<void>(std::unexpected(done.error())));
-                     }));
+    work_.Post([this, node, answer = sync::Answer<void>(std::move(on_done))]() mutable {
+      if (!parts_.copy.is_listed())
+        return answer(Fail(Code::kUnavailable, "the catalog has not been read yet"));
+      const NodeView view = parts_.copy.Node(node);
+      if (view.node == nullptr || view.node->is_external)
+        return answer(Fail(Code::kNotFound, "no agent had that node"));
+      if (view.is_alive) return answer({});
+      // A node that comes back meanwhile stays.
+      parts_.store.Txn(Remove(node, parts_.copy.Sessions(), keys_.registry(), dead_),
+                       work_.On<sync::TxnAnswer>([answer = std::move(answer)](
+                                                     const Result<sync::TxnAnswer>& done) mutable {
+                         answer(done ? Result<void>() : Fail(done.error()));
+                       }));
+    });
   }
 
  private:

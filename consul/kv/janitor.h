@@ -51,9 +51,9 @@ class Janitor {
   void Stop();
   bool is_elected() const;
 
-  // Removes the node's record, its services and its sessions, whether it lives or not and also
-  // if another agent is the janitor. An agent that lives registers itself again at its next full
-  // sync. Calls back on the executor, once.
+  // Removes the record of a node whose agent is dead, its services and its sessions, also if
+  // another agent is the janitor. A node that lives stays as it is, which is no error. kNotFound:
+  // there is no such node, or it is an external one. Calls back on the executor, once.
   void RemoveNode(const std::string& node, std::move_only_function<void(Result<void>)> on_done);
 
  private:

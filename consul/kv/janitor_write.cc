@@ -115,6 +115,7 @@ TxnRequest Reap(const std::string& node, std::int64_t mod_revision, const Regist
 TxnRequest Remove(const std::string& node, const std::vector<SessionRef>& sessions,
                   const RegistryKeys& keys, const DeadKeys& dead) {
   TxnRequest request;
+  IsMissing(request, keys.Life(node));
   DeleteNode(request, node, keys, dead);
   for (const SessionRef& session : sessions) {
     if (session->node != node || request.then.size() == kSessionsAtOnce) continue;

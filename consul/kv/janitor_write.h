@@ -38,7 +38,7 @@ sync::TxnRequest Unmark(const std::string& node, bool is_alive, const RegistryKe
 // Removes a dead node whose record has that revision.
 sync::TxnRequest Reap(const std::string& node, std::int64_t mod_revision, const RegistryKeys& keys,
                       const DeadKeys& dead);
-// Removes a node, and sessions of it.
+// Removes a node that is dead, and sessions of it.
 sync::TxnRequest Remove(const std::string& node, const std::vector<SessionRef>& sessions,
                         const RegistryKeys& keys, const DeadKeys& dead);
 

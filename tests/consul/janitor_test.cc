@@ -346,16 +346,36 @@ TEST_F(JanitorTest, TwoAtOnceDoNoHarm) {
   copy.Stop();
 }
 
-TEST_F(JanitorTest, ANodeIsRemovedWithItsServicesAndSessionsWhenAsked) {
+TEST_F(JanitorTest, ADeadNodeIsRemovedWithItsServicesAndSessionsWhenAsked) {
   Start();
   world_.AddAgent("n2", "web");
   const std::string id = world_.NewSession(R"({"Node":"n2","NodeChecks":[],"LockDelay":"0s"})");
   world_.Put("kv/a?acquire=" + id, "x");
   std::optional<Result<void>> removed;
-  janitor_->RemoveNode("n2", [&](Result<void> done) { removed = std::move(done); });
-  Pass(seconds(1));
-  ASSERT_TRUE(removed.has_value());
-  EXPECT_TRUE(removed->has_value());
+  const auto remove = [&](const std::string& node) {
+    removed.reset();
+    janitor_->RemoveNode(node, [&](Result<void> done) { removed = std::move(done); });
+    Pass(seconds(1));
+    return removed.value_or(Fail(Code::kUnknown, "not answered"));
+  };
+  EXPECT_TRUE(remove("n2")) << "it lives";
+  EXPECT_TRUE(world_.Has("registry/node/n2"));
+  EXPECT_EQ(world_.CountOf("registry/service/n2/"), 1U);
+  EXPECT_TRUE(HasSession(id));
+  EXPECT_EQ(remove("none").error().code, Code::kNotFound);
+  world_.PutNode({.node = "far", .is_external = true});
+  EXPECT_EQ(remove("far").error().code, Code::kNotFound);
+  EXPECT_TRUE(world_.Has("registry/node/far"));
+  world_.CatalogWorld::Delete(world_.keys.Life("n2"));
+  // It comes back in the moment in which it is removed.
+  world_.store.set_before_write([&] {
+    world_.store.set_before_write(nullptr);
+    world_.store.Put(world_.keys.Life("n2"), "");
+  });
+  EXPECT_TRUE(remove("n2"));
+  EXPECT_TRUE(world_.Has("registry/node/n2"));
+  world_.CatalogWorld::Delete(world_.keys.Life("n2"));
+  EXPECT_TRUE(remove("n2"));
   EXPECT_FALSE(world_.Has("registry/node/n2"));
   EXPECT_EQ(world_.CountOf("registry/service/n2/"), 0U);
   EXPECT_FALSE(HasSession(id));
