@@ -160,31 +160,40 @@ void AgentInfo::Metrics(Exchange exchange) const {
                    {"Samples", Json::array()}});
 }
 
+void AgentInfo::IfAllowed(Exchange exchange, WriteQuestions::GoOn go_on) const {
+  if (exchange.token().empty()) return go_on(std::move(exchange));
+  WriteQuestion question{.places = {sync::PlaceOfNode()}, .token = exchange.token()};
+  questions_.Ask(std::move(exchange), {std::move(question)}, std::move(go_on));
+}
+
 void AgentInfo::Reload(Exchange exchange) const {
-  if (parts_.on_reload) {
-    if (const auto done = parts_.on_reload(); !done)
-      return exchange.Text(500, done.error().message);
-  }
-  exchange.Ok();
+  IfAllowed(std::move(exchange), [this](Exchange allowed) {
+    const Result<void> done = parts_.on_reload ? parts_.on_reload() : Result<void>();
+    done ? allowed.Ok() : allowed.Text(500, done.error().message);
+  });
 }
 
 void AgentInfo::Leave(Exchange exchange) const {
-  parts_.syncer.Leave(
-      [exchange = std::move(exchange), on_left = parts_.on_left](const Result<void>& left) mutable {
-        left ? exchange.Ok() : exchange.Text(500, left.error().message);
-        if (on_left) on_left();
-      });
+  IfAllowed(std::move(exchange), [this](Exchange allowed) {
+    parts_.syncer.Leave([exchange = std::move(allowed),
+                         on_left = parts_.on_left](const Result<void>& left) mutable {
+      left ? exchange.Ok() : exchange.Text(500, left.error().message);
+      if (on_left) on_left();
+    });
+  });
 }
 
 void AgentInfo::ForceLeave(Exchange exchange) const {
   if (exchange.rest().empty()) return exchange.Text(400, "Missing node name");
   if (!parts_.on_force_leave) return exchange.Text(501, "agent/force-leave is not supported here");
-  const std::string node = exchange.rest();
-  parts_.on_force_leave(node, [exchange = std::move(exchange)](const Result<void>& done) mutable {
-    if (done) return exchange.Ok();
-    if (done.error().code == Code::kNotFound)
-      return exchange.Text(500, "agent: No node found with name '" + exchange.rest() + "'");
-    exchange.StoreError(done.error());
+  IfAllowed(std::move(exchange), [this](Exchange allowed) {
+    const std::string node = allowed.rest();
+    parts_.on_force_leave(node, [exchange = std::move(allowed)](const Result<void>& done) mutable {
+      if (done) return exchange.Ok();
+      if (done.error().code == Code::kNotFound)
+        return exchange.Text(500, "agent: No node found with name '" + exchange.rest() + "'");
+      exchange.StoreError(done.error());
+    });
   });
 }
 

@@ -31,7 +31,11 @@ struct AgentParts {
   std::function<Result<void>()> on_reload = {};
   // The keys are gone after agent/leave: the program is to end.
   std::function<void()> on_left = {};
-  // Removes a node from the catalog; answers on any thread. Null: agent/force-leave is refused.
+  // The catalog, in which the agent looks after its own records. Null: its syncs alone do.
+  CatalogCopy* copy = nullptr;
+  // Removes a node whose agent is dead from the catalog, and leaves one that lives as it is;
+  // answers on any thread, with kNotFound of a node that never had an agent. Null:
+  // agent/force-leave is refused.
   using OnRemoved = std::move_only_function<void(Result<void>)>;
   std::function<void(const std::string& node, OnRemoved on_removed)> on_force_leave = {};
 };

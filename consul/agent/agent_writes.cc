@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
-#include "base/text/go_quote.h"
+#include "consul/agent/agent_texts.h"
+#include "consul/agent/request_body.h"
 #include "consul/model/api_json.h"
-#include "consul/model/fields.h"
 #include "consul/model/ids.h"
 
 namespace kvorum::consul {
@@ -19,17 +19,6 @@ constexpr Duration kWriteInterval = std::chrono::milliseconds(10);
 constexpr Duration kWritePatience = std::chrono::seconds(3);
 // The agent's list grows by requests up to this, and by the last request's body.
 constexpr std::size_t kMostBytes = std::size_t{16} << 20U;
-constexpr std::string_view kDecodeFailed = "Request decode failed: ";
-
-std::string UnknownService(const std::string& id) {
-  return "Unknown service ID " + GoQuote(id) +
-         ". Ensure that the service ID is passed, not the service name.";
-}
-
-std::string UnknownCheck(const std::string& id) {
-  return "Unknown check ID " + GoQuote(id) +
-         ". Ensure that the check ID is passed, not the check name.";
-}
 
 std::string NoSuchService(const std::string& id) {
   return "ServiceID " + GoQuote(id) + " does not exist";
@@ -68,17 +57,6 @@ std::optional<bool> EnableOf(Exchange& exchange) {
   return enable;
 }
 
-// A note that is too long ends with what was left of it.
-std::string CutNote(std::string note) {
-  constexpr std::size_t kRoomForEnd = 64;
-  const std::size_t total = note.size();
-  if (total <= sync::kMaxOutputBytes) return note;
-  const std::size_t kept = sync::kMaxOutputBytes - kRoomForEnd;
-  note.resize(kept);
-  return note + " ... (captured " + std::to_string(kept) + " of " + std::to_string(total) +
-         " bytes)";
-}
-
 void TakeResult(const sync::Check& old, sync::Check& check) {
   check.health = old.health;
   check.output = old.output;
@@ -103,6 +81,48 @@ bool HasCheck(const sync::Entry& entry, std::string_view encoded_id) {
       entry.checks, [&](const sync::Check& check) { return check.definition.id == encoded_id; });
 }
 
+// A path of the API has no control character, so an id with one could never be named again.
+bool HasControl(std::string_view encoded_id) {
+  return std::ranges::any_of(DecodePart(encoded_id), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x20 || byte == 0x7f;
+  });
+}
+
+// Why an id is refused; empty: it is not.
+std::string_view BadCheckId(const sync::Check& check) {
+  if (DecodePart(check.definition.id) == kSerfHealth)
+    return "Invalid check: serfHealth is the catalog's own check";
+  return HasControl(check.definition.id) ? "Invalid check: CheckID: the id has a control character"
+                                         : "";
+}
+
+std::string_view BadId(const sync::Entry& entry) {
+  if (HasControl(entry.id)) return "Validation failed: the id has a control character";
+  for (const sync::Check& check : entry.checks) {
+    if (const std::string_view why = BadCheckId(check); !why.empty()) return why;
+  }
+  return "";
+}
+
+// Who asks for a change, and whose token writes it, must both be allowed to.
+std::vector<WriteQuestion> QuestionsOf(const std::string& caller, const std::string& writer,
+                                       const sync::EntryPlace& written,
+                                       const sync::EntryPlace& also_touched) {
+  std::vector<WriteQuestion> questions;
+  if (caller.empty() || caller != writer)
+    questions.push_back({.places = {written}, .token = writer});
+  if (!caller.empty()) questions.push_back({.places = {written, also_touched}, .token = caller});
+  return questions;
+}
+
+// A change of an entry as it is.
+std::vector<WriteQuestion> QuestionsOf(const std::string& caller, const sync::Entry& entry) {
+  const sync::EntryPlace place = sync::PlaceOf(entry);
+  const bool is_of_node = entry.kind == sync::EntryKind::kNode;
+  return QuestionsOf(caller, is_of_node ? std::string() : entry.token, place, place);
+}
+
 }  // namespace
 
 std::vector<Route> AgentWrites::Routes() {
@@ -114,39 +134,53 @@ std::vector<Route> AgentWrites::Routes() {
          .writes = true,
          .handle = [this, handle](Exchange exchange) { (this->*handle)(std::move(exchange)); }});
   };
-  const auto add_report = [&](std::string path, sync::Health health) {
-    routes.push_back(
-        {.path = std::move(path),
-         .methods = "PUT",
-         .writes = true,
-         .handle = [this, health](Exchange exchange) { ReportAs(health, std::move(exchange)); }});
-  };
   add("/v1/agent/service/register", &AgentWrites::RegisterService);
   add("/v1/agent/service/deregister/", &AgentWrites::DeregisterService);
   add("/v1/agent/service/maintenance/", &AgentWrites::ServiceMaintenance);
   add("/v1/agent/maintenance", &AgentWrites::NodeMaintenance);
   add("/v1/agent/check/register", &AgentWrites::RegisterCheck);
   add("/v1/agent/check/deregister/", &AgentWrites::DeregisterCheck);
-  add("/v1/agent/check/update/", &AgentWrites::UpdateCheck);
-  add_report("/v1/agent/check/pass/", sync::Health::kPassing);
-  add_report("/v1/agent/check/warn/", sync::Health::kWarning);
-  add_report("/v1/agent/check/fail/", sync::Health::kCritical);
   return routes;
 }
 
+void AgentWrites::ChangeIfAllowed(Exchange exchange, std::vector<WriteQuestion> questions,
+                                  Change change) {
+  questions_.Ask(std::move(exchange), std::move(questions),
+                 [this, change = std::move(change)](Exchange allowed) mutable {
+                   std::unique_lock lock(mutex_);
+                   const auto changed = change();
+                   lock.unlock();
+                   if (!changed) return AnswerError(allowed, changed.error());
+                   AnswerWhenWritten(std::move(allowed), *changed);
+                 });
+}
+
 void AgentWrites::RegisterService(Exchange exchange) {
-  const auto body = JsonBody(exchange, kDecodeFailed);
+  const auto body = AgentBody(exchange);
   if (!body.has_value()) return;
   auto form = ParseService(*body, Rules());
   if (!form) return exchange.Text(400, form.error().message);
-  if (!exchange.token().empty()) form->entry.token = exchange.token();
+  sync::Entry& entry = form->entry;
+  if (const std::string_view why = BadId(entry); !why.empty())
+    return exchange.Text(400, std::string(why));
+  if (!exchange.token().empty()) entry.token = exchange.token();
   const std::string replace = exchange.Parameter("replace-existing-checks").value_or("false");
   const bool replaces_checks = replace.empty() || replace == "true";
-  std::unique_lock lock(mutex_);
-  const auto changed = AddService(std::move(form->entry), replaces_checks);
-  lock.unlock();
-  if (!changed) return AnswerError(exchange, changed.error());
-  AnswerWhenWritten(std::move(exchange), *changed);
+  // The service as it is named now, and those whose checks it takes, change as well.
+  const LocalView view = View();
+  WriteQuestion question{.places = {sync::PlaceOf(entry)}, .token = entry.token};
+  if (const sync::Entry* const old = view.Entry(DecodePart(entry.id)); old != nullptr) {
+    question.places.front().id = old->id;
+    question.places.push_back(sync::PlaceOf(*old));
+  }
+  for (const sync::Check& check : entry.checks) {
+    if (const auto old = view.Check(DecodePart(check.definition.id)); old.has_value())
+      question.places.push_back(sync::PlaceOf(*old->entry));
+  }
+  ChangeIfAllowed(std::move(exchange), {std::move(question)},
+                  [this, entry = std::move(entry), replaces_checks]() mutable {
+                    return AddService(std::move(entry), replaces_checks);
+                  });
 }
 
 Result<std::string> AgentWrites::AddService(sync::Entry entry, bool replaces_checks) {
@@ -169,34 +203,52 @@ Result<std::string> AgentWrites::AddService(sync::Entry entry, bool replaces_che
 }
 
 void AgentWrites::DeregisterService(Exchange exchange) {
-  std::unique_lock lock(mutex_);
   const LocalView view = View();
-  const sync::Entry* const entry = view.Entry(exchange.rest());
-  const bool is_known = entry != nullptr && parts_.syncer.Deregister(entry->id).has_value();
-  lock.unlock();
-  if (!is_known) return exchange.Text(404, UnknownService(exchange.rest()));
+  const std::string id = exchange.rest();
+  const sync::Entry* const entry = view.Entry(id);
+  if (entry == nullptr) return exchange.Text(404, UnknownService(id));
+  // A token that is given removes the service, whatever it was registered with.
+  const std::string token = exchange.token().empty() ? entry->token : exchange.token();
+  ChangeIfAllowed(std::move(exchange), {{.places = {sync::PlaceOf(*entry)}, .token = token}},
+                  [this, id, token] { return RemoveService(id, token); });
+}
+
+Result<std::string> AgentWrites::RemoveService(const std::string& id, const std::string& token) {
+  const LocalView view = View();
+  const sync::Entry* const entry = view.Entry(id);
+  if (entry == nullptr || !parts_.syncer.Deregister(entry->id, token))
+    return Fail(Code::kNotFound, UnknownService(id));
   parts_.checks.Refresh();
-  AnswerWhenWritten(std::move(exchange), entry->id);
+  return entry->id;
 }
 
 void AgentWrites::RegisterCheck(Exchange exchange) {
-  const auto body = JsonBody(exchange, kDecodeFailed);
+  const auto body = AgentBody(exchange);
   if (!body.has_value()) return;
   auto form = ParseCheck(*body, Rules());
   if (!form) return exchange.Text(400, form.error().message);
   if (!exchange.token().empty()) form->token = exchange.token();
-  std::unique_lock lock(mutex_);
-  const auto changed = AddCheck(*std::move(form));
-  lock.unlock();
-  if (!changed) return AnswerError(exchange, changed.error());
-  AnswerWhenWritten(std::move(exchange), *changed);
+  if (const std::string_view why = BadCheckId(form->check); !why.empty())
+    return exchange.Text(400, std::string(why));
+  const LocalView view = View();
+  sync::EntryPlace written = sync::PlaceOf(sync::NodeCheck(form->check));
+  std::string writer;
+  if (!form->service_id.empty()) {
+    const sync::Entry* const service = view.Entry(form->service_id);
+    if (service == nullptr) return exchange.Text(404, NoSuchService(form->service_id));
+    written = sync::PlaceOf(*service);
+    writer = service->token;
+  }
+  const auto old = view.Check(DecodePart(form->check.definition.id));
+  auto questions = QuestionsOf(form->token, writer, written,
+                               old.has_value() ? sync::PlaceOf(*old->entry) : written);
+  ChangeIfAllowed(std::move(exchange), std::move(questions),
+                  [this, form = *std::move(form)]() mutable { return AddCheck(std::move(form)); });
 }
 
 Result<std::string> AgentWrites::AddCheck(CheckForm form) {
   const LocalView view = View();
   const std::string check_id = form.check.definition.id;
-  if (DecodePart(check_id) == kSerfHealth)
-    return Fail(Code::kInvalidArgument, "Invalid check: serfHealth is the catalog's own check");
   if (const auto old = view.Check(DecodePart(check_id)); old.has_value()) {
     TakeResult(*old->check, form.check);
   } else {
@@ -220,11 +272,13 @@ Result<std::string> AgentWrites::AddCheck(CheckForm form) {
 }
 
 void AgentWrites::DeregisterCheck(Exchange exchange) {
-  std::unique_lock lock(mutex_);
-  const auto changed = RemoveCheck(exchange.rest());
-  lock.unlock();
-  if (!changed) return AnswerError(exchange, changed.error());
-  AnswerWhenWritten(std::move(exchange), *changed);
+  const LocalView view = View();
+  const std::string id = exchange.rest();
+  const auto found = view.Check(id);
+  if (!found.has_value()) return exchange.Text(404, UnknownCheck(id));
+  auto questions = QuestionsOf(exchange.token(), *found->entry);
+  ChangeIfAllowed(std::move(exchange), std::move(questions),
+                  [this, id] { return RemoveCheck(id); });
 }
 
 Result<std::string> AgentWrites::RemoveCheck(const std::string& id) {
@@ -266,56 +320,20 @@ Result<void> AgentWrites::Register(sync::Entry entry) {
   return {};
 }
 
-void AgentWrites::ReportAs(sync::Health health, Exchange exchange) {
-  const std::string note = exchange.Parameter("note").value_or("");
-  Report(std::move(exchange), health, note);
-}
-
-void AgentWrites::UpdateCheck(Exchange exchange) {
-  const auto body = JsonBody(exchange, kDecodeFailed);
-  if (!body.has_value()) return;
-  std::string status;
-  std::string output;
-  Fields fields(*body);
-  const auto read = [&]() -> Result<void> {
-    if (!body->is_object()) return Fail(WrongType("", *body, "checkUpdate"));
-    KV_RETURN_IF_ERROR(fields.Read("Status", status));
-    return fields.Read("Output", output);
-  };
-  if (const auto done = read(); !done)
-    return exchange.Text(400, std::string(kDecodeFailed) + done.error().message);
-  const auto health = sync::HealthOf(status);
-  if (!health) return exchange.Text(400, "Invalid check status: '" + status + "'");
-  Report(std::move(exchange), *health, output);
-}
-
-void AgentWrites::Report(Exchange exchange, sync::Health health, const std::string& output) {
-  const std::string& id = exchange.rest();
-  const LocalView view = View();
-  const auto found = view.Check(id);
-  if (!found.has_value()) return exchange.Text(404, UnknownCheck(id));
-  const bool is_ttl = found->check->definition.kind == sync::CheckKind::kTtl &&
-                      RecordOf(*found->check).type == "ttl";
-  if (!is_ttl)
-    return exchange.Text(500, "CheckID " + GoQuote(id) + " does not have associated TTL");
-  const auto reported =
-      parts_.checks.Report(found->entry->id, found->check->definition.id, health, CutNote(output));
-  // It was there a moment ago.
-  if (!reported) return exchange.Text(404, UnknownCheck(id));
-  exchange.Ok();
-}
-
 void AgentWrites::ServiceMaintenance(Exchange exchange) {
-  const std::string& id = exchange.rest();
+  const std::string id = exchange.rest();
   if (id.empty()) return exchange.Text(400, "Missing service ID");
   const auto enable = EnableOf(exchange);
   if (!enable.has_value()) return;
+  const LocalView view = View();
+  const sync::Entry* const entry = view.Entry(id);
+  if (entry == nullptr) return exchange.Text(404, UnknownService(id));
   sync::Check check = MaintenanceCheck(id, exchange.Parameter("reason").value_or(""));
-  std::unique_lock lock(mutex_);
-  const auto changed = SetMaintenance(id, std::move(check), *enable);
-  lock.unlock();
-  if (!changed) return AnswerError(exchange, changed.error());
-  AnswerWhenWritten(std::move(exchange), *changed);
+  auto questions = QuestionsOf(exchange.token(), *entry);
+  ChangeIfAllowed(std::move(exchange), std::move(questions),
+                  [this, id, check = std::move(check), is_on = *enable]() mutable {
+                    return SetMaintenance(id, std::move(check), is_on);
+                  });
 }
 
 Result<std::string> AgentWrites::SetMaintenance(const std::string& id, sync::Check check,
@@ -337,16 +355,19 @@ void AgentWrites::NodeMaintenance(Exchange exchange) {
   if (!enable.has_value()) return;
   sync::Entry entry =
       sync::NodeCheck(MaintenanceCheck("", exchange.Parameter("reason").value_or("")));
-  const std::string entry_id = entry.id;
-  Result<void> changed;
-  std::unique_lock lock(mutex_);
-  if (View().Check(kNodeMaintenance).has_value() != *enable) {
-    changed = *enable ? Register(std::move(entry)) : parts_.syncer.Deregister(entry_id);
-    parts_.checks.Refresh();
-  }
-  lock.unlock();
-  if (!changed) return AnswerError(exchange, changed.error());
-  AnswerWhenWritten(std::move(exchange), entry_id);
+  auto questions = QuestionsOf(exchange.token(), entry);
+  ChangeIfAllowed(std::move(exchange), std::move(questions),
+                  [this, entry = std::move(entry), is_on = *enable]() mutable {
+                    return SetNodeMaintenance(std::move(entry), is_on);
+                  });
+}
+
+Result<std::string> AgentWrites::SetNodeMaintenance(sync::Entry entry, bool enable) {
+  std::string entry_id = entry.id;
+  if (View().Check(kNodeMaintenance).has_value() == enable) return entry_id;
+  KV_RETURN_IF_ERROR(enable ? Register(std::move(entry)) : parts_.syncer.Deregister(entry_id));
+  parts_.checks.Refresh();
+  return entry_id;
 }
 
 void AgentWrites::AnswerWhenWritten(Exchange exchange, const std::string& entry_id) {
@@ -355,7 +376,7 @@ void AgentWrites::AnswerWhenWritten(Exchange exchange, const std::string& entry_
     const LocalView::Written written = view.WrittenOf(entry_id);
     if (written == LocalView::Written::kNotYet && !is_over) return false;
     if (written == LocalView::Written::kDenied)
-      exchange.Text(403, "Permission denied: the token may not write this entry to the catalog");
+      exchange.Text(403, std::string(kMayNotWrite));
     else
       exchange.Ok();
     return true;

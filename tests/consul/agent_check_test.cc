@@ -59,6 +59,8 @@ TEST_F(ConsulAgentCheck, RefusalsHaveTheApisTexts) {
             "404 ServiceID \"web\" does not exist");
   EXPECT_EQ(Put(kCheckTarget, R"({"Name":"serfHealth","TTL":"10s"})"),
             "400 Invalid check: serfHealth is the catalog's own check");
+  EXPECT_EQ(Put(kServicePath, R"({"Name":"x","Check":{"CheckID":"serfHealth","TTL":"10s"}})"),
+            "400 Invalid check: serfHealth is the catalog's own check");
   constexpr const char* kUnknown =
       "404 Unknown check ID \"x\". Ensure that the check ID is passed, not the check name.";
   for (const char* what : {"deregister", "pass", "warn", "fail"})
@@ -95,8 +97,35 @@ TEST_F(ConsulAgentCheck, ALongOutputIsCutAndSaysSo) {
   Put(kCheckTarget, R"({"Name":"t","TTL":"10s"})");
   Put("/v1/agent/check/update/t",
       R"({"Status":"passing","Output":")" + std::string(100'000, 'x') + "\"}");
-  EXPECT_LE(OutputOf("t").size(), 4096U);
-  EXPECT_THAT(OutputOf("t"), EndsWith("of 100000 bytes)"));
+  EXPECT_EQ(OutputOf("t"), std::string(4096, 'x') + " ... (captured 4096 of 100000 bytes)");
+}
+
+TEST_F(ConsulAgentCheck, AnOutputThatIsTooLongIsCutWithAWordAboutIt) {
+  Put(kCheckTarget, R"({"Name":"t","TTL":"1h"})");
+  const auto report = [&](const std::string& output) {
+    EXPECT_EQ(
+        Put("/v1/agent/check/update/t", Json{{"Status", "passing"}, {"Output", output}}.dump()),
+        "200 ");
+    return OutputOf("t");
+  };
+  const std::string whole(4096, 'x');
+  const std::string mebibyte(std::size_t{1} << 20U, 'x');
+  EXPECT_EQ(report(whole), whole);
+  EXPECT_EQ(report(whole + "y"), whole + " ... (captured 4096 of 4097 bytes)");
+  EXPECT_EQ(report(mebibyte), whole + " ... (captured 4096 of 1048576 bytes)");
+  executor_.Advance(10min);
+  EXPECT_EQ(DecodeNode("n1", store_.ValueOf("/r/registry/node/n1"))->checks[0].output,
+            OutputOf("t"));
+  // Not within a character.
+  const std::string before(4095, 'x');
+  EXPECT_EQ(report(before + "\xc3\xa4\xc3\xa4"), before + " ... (captured 4095 of 4099 bytes)");
+  EXPECT_EQ(Put("/v1/agent/check/warn/t?note=" + whole + "y"), "200 ");
+  EXPECT_EQ(OutputOf("t"), whole + " ... (captured 4096 of 4097 bytes)");
+  // The route takes so much, whatever the others do.
+  for (const Route& route : handlers_) {
+    const bool is_report = route.path == "/v1/agent/check/update/";
+    EXPECT_EQ(route.max_body_bytes > mebibyte.size() + 1000, is_report) << route.path;
+  }
 }
 
 TEST_F(ConsulAgentCheck, ARegistrationAgainKeepsTheStatus) {

@@ -11,6 +11,7 @@
 
 #include "base/text/percent.h"
 #include "consul/agent/agent_routes.h"
+#include "consul/agent/tag_override.h"
 #include "consul/model/api_json.h"
 #include "sync/checks/check_runner.h"
 #include "tests/consul/fake_exchange.h"
@@ -42,6 +43,8 @@ class AgentWorld : public testing::Test {
     options.seed = 1;
     options.keeps_records = true;
     options.node_details = EncodeNodeDetails(Details());
+    options.registry.take_over = WithCatalogTags;
+    options.store_of = store_of_;
     options.save = [this](std::string state, sync::SyncerOptions::OnSaved on_saved) {
       saved_ = std::move(state);
       executor_.Post([on_saved = std::move(on_saved)]() mutable { on_saved({}); });
@@ -131,6 +134,8 @@ class AgentWorld : public testing::Test {
   std::string saved_;
   Result<void> reload_ = {};
   bool has_left_ = false;
+  // SyncerOptions::store_of, for tests that set it before SetUp.
+  decltype(sync::SyncerOptions::store_of) store_of_ = {};
   std::unique_ptr<sync::Syncer> syncer_;
   std::unique_ptr<sync::CheckRunner> checks_;
   std::unique_ptr<AgentRoutes> routes_;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "consul/agent/tag_override.h"
 #include "sync/agent/state_file.h"
 #include "tools/run/long_run.h"
 #include "tools/shell/command_groups.h"
@@ -82,6 +83,7 @@ Outcome<void> RunAgent(Invocation& invocation) {
   dns.datacenter = http.datacenter;
   if (!http.address.empty()) options.keeps_records = true;
   options.node_details = consul::EncodeNodeDetails(http.node);
+  options.registry.take_over = consul::WithCatalogTags;
   SignalWatch hang_up({SIGHUP});
   Glance glance;
   KV_TRY(const auto run, LongRun::Open(invocation, {.about = {{"node", JsonString(options.node)}},

@@ -257,6 +257,7 @@ class ConsulService::Impl {
             .nodes = [this] { return copy_.Nodes(); },
             .on_reload = parts_.on_reload,
             .on_left = parts_.on_left,
+            .copy = &copy_,
             .on_force_leave =
                 [this](const std::string& node, consul::AgentParts::OnRemoved on_removed) {
                   janitor_.RemoveNode(node, std::move(on_removed));
