@@ -97,7 +97,7 @@ void Describe(Archive& archive, Record& record) {
 // --- and the one way through them
 
 template <class Record>
-std::string Encode(const Record& record) {
+std::string EncodeMembers(const Record& record) {
   MemberWriter writer;
   Describe(writer, record);
   return writer.json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -105,7 +105,7 @@ std::string Encode(const Record& record) {
 
 // `record` is what is known without the text, which is called `what`.
 template <class Record>
-Result<Record> Decode(std::string_view what, Record record, std::string_view text) {
+Result<Record> DecodeMembers(std::string_view what, Record record, std::string_view text) {
   KV_TRY(const Json json, sync::ParseObject(what, text));
   MemberReader reader(json);
   Describe(reader, record);
@@ -117,7 +117,7 @@ Result<Record> Decode(std::string_view what, Record record, std::string_view tex
 template <class Record>
 Result<Record> DecodeDetails(Record record, std::string_view details) {
   if (details.empty()) return record;
-  return Decode("the details", std::move(record), details);
+  return DecodeMembers("the details", std::move(record), details);
 }
 
 // 10.0.0.1:80, host:80, [::1]:80.
@@ -157,9 +157,9 @@ std::optional<std::pair<std::string_view, std::string_view>> Halves(std::string_
 
 }  // namespace
 
-std::string EncodeServiceDetails(const ServiceDetails& details) { return Encode(details); }
-std::string EncodeNodeDetails(const NodeDetails& details) { return Encode(details); }
-std::string EncodeCheckDetails(const CheckRecord& check) { return Encode(check); }
+std::string EncodeServiceDetails(const ServiceDetails& details) { return EncodeMembers(details); }
+std::string EncodeNodeDetails(const NodeDetails& details) { return EncodeMembers(details); }
+std::string EncodeCheckDetails(const CheckRecord& check) { return EncodeMembers(check); }
 
 Result<ServiceDetails> DecodeServiceDetails(std::string_view details) {
   return DecodeDetails(ServiceDetails{}, details);
@@ -203,20 +203,20 @@ ServiceRecord RecordOf(std::string_view node, const sync::Entry& entry) {
   return record;
 }
 
-std::string EncodeNode(const NodeRecord& record) { return Encode(record); }
-std::string EncodeService(const ServiceRecord& record) { return Encode(record); }
-std::string EncodeSession(const SessionRecord& record) { return Encode(record); }
+std::string EncodeNode(const NodeRecord& record) { return EncodeMembers(record); }
+std::string EncodeService(const ServiceRecord& record) { return EncodeMembers(record); }
+std::string EncodeSession(const SessionRecord& record) { return EncodeMembers(record); }
 
 Result<NodeRecord> DecodeNode(std::string_view node, std::string_view bytes) {
-  return Decode("the node's record", NodeRecord{.node = std::string(node)}, bytes);
+  return DecodeMembers("the node's record", NodeRecord{.node = std::string(node)}, bytes);
 }
 
 Result<ServiceRecord> DecodeService(std::string_view node, std::string_view id,
                                     std::string_view bytes) {
-  KV_TRY(
-      ServiceRecord record,
-      Decode("the service's record",
-             ServiceRecord{.node = std::string(node), .id = std::string(id), .name = {}}, bytes));
+  KV_TRY(ServiceRecord record,
+         DecodeMembers("the service's record",
+                       ServiceRecord{.node = std::string(node), .id = std::string(id), .name = {}},
+                       bytes));
   if (record.name.empty()) return Fail(Code::kInvalidArgument, "\"name\" is empty");
   if (record.details == ServiceDetails{}) TakeAddressOf(OwnValueIn(bytes), record.details);
   return record;
@@ -224,7 +224,8 @@ Result<ServiceRecord> DecodeService(std::string_view node, std::string_view id,
 
 Result<SessionRecord> DecodeSession(std::string_view id, std::string_view bytes) {
   KV_TRY(SessionRecord record,
-         Decode("the session's record", SessionRecord{.id = std::string(id), .node = {}}, bytes));
+         DecodeMembers("the session's record", SessionRecord{.id = std::string(id), .node = {}},
+                       bytes));
   if (record.behavior != "release" && record.behavior != "delete")
     return Fail(Code::kInvalidArgument, "\"behavior\" is neither release nor delete");
   return record;

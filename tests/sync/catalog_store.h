@@ -2,6 +2,7 @@
 // leases that expire by the test's own time. Every answer takes `latency`; any call can be refused.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
