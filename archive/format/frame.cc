@@ -63,8 +63,7 @@ Result<Framed> ReadFrame(std::string_view bytes) {
                 .packed = bytes.substr(front + size + 2 * kNumberBytes)};
 }
 
-Result<std::string> Unpack(const Framed& framed, std::uint64_t raw_bytes,
-                           std::string_view sha256) {
+Result<std::string> Unpack(const Framed& framed, std::uint64_t raw_bytes, std::string_view sha256) {
   std::string_view packed = framed.packed;
   if (Crc32c(0, packed) != framed.packed_crc) return FailFrame("the checksum of its content");
   if (raw_bytes > kMaxRawBytes) return FailFrame("the size of its content");
@@ -75,8 +74,8 @@ Result<std::string> Unpack(const Framed& framed, std::uint64_t raw_bytes,
   std::array<char, 1> beyond{};
   while (!reader.ended()) {
     const bool is_full = used == content.size();
-    const std::span<char> room = is_full ? std::span<char>(beyond)
-                                         : std::span<char>(content).subspan(used);
+    const std::span<char> room =
+        is_full ? std::span<char>(beyond) : std::span<char>(content).subspan(used);
     const std::size_t left = packed.size();
     const auto got = reader.Read(packed, room);
     if (!got.has_value()) return FailFrame("its content cannot be unpacked");

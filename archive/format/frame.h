@@ -8,7 +8,8 @@
 //   rest     one gzip member: the content
 //
 // Integers little-endian. The header alone, which is small, says what the object holds: it can be
-// read by a request for a range. The header's SHA-256 of the content makes any change of it visible.
+// read by a request for a range. The header's SHA-256 of the content makes any change of it
+// visible.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +36,8 @@ struct Framed {
 // kDataLoss unless `bytes` begin with a whole header; kOutOfRange if they end within it. Borrows.
 Result<Framed> ReadFrame(std::string_view bytes);
 
-// The content; kDataLoss unless it has its CRC, and is one gzip member of exactly so many bytes with
-// this SHA-256 in hexadecimal digits.
+// The content; kDataLoss unless it has its CRC, and is one gzip member of exactly so many bytes
+// with this SHA-256 in hexadecimal digits.
 Result<std::string> Unpack(const Framed& framed, std::uint64_t raw_bytes, std::string_view sha256);
 
 }  // namespace kvorum::archive

@@ -17,7 +17,8 @@ constexpr std::size_t kHistoryDigits = 16;
 std::string Padded(std::uint64_t number) { return fmt::format("{:020}", number); }
 
 std::string BaseText(const BaseName& base) {
-  return fmt::format("{}-{}-{}", Padded(base.index.value()), Padded(static_cast<std::uint64_t>(base.revision)),
+  return fmt::format("{}-{}-{}", Padded(base.index.value()),
+                     Padded(static_cast<std::uint64_t>(base.revision)),
                      Padded(static_cast<std::uint64_t>(base.time_ms)));
 }
 
@@ -139,11 +140,16 @@ std::optional<ObjectKey> ParseKey(std::string_view text) {
   if (!history || text.size() <= kHistoryDigits || text[kHistoryDigits] != '/') return std::nullopt;
   text.remove_prefix(kHistoryDigits + 1);
   std::optional<ObjectName> name;
-  if (text == "history.json") name = HistoryFileName{};
-  else if (text == "mark.json") name = MarkName{};
-  else if (text.starts_with("log/")) name = ParseLogName(text);
-  else if (text.starts_with("base/")) name = ParseBaseObject(text);
-  else if (text.starts_with("gap/")) name = ParseGapName(text);
+  if (text == "history.json")
+    name = HistoryFileName{};
+  else if (text == "mark.json")
+    name = MarkName{};
+  else if (text.starts_with("log/"))
+    name = ParseLogName(text);
+  else if (text.starts_with("base/"))
+    name = ParseBaseObject(text);
+  else if (text.starts_with("gap/"))
+    name = ParseGapName(text);
   if (!name) return std::nullopt;
   return ObjectKey{.history = *history, .name = *name};
 }

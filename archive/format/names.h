@@ -9,8 +9,8 @@
 //   <history>/mark.json
 //
 // A history has 16 hexadecimal digits, a part's number five decimal ones, all other numbers twenty:
-// they sort as text as they do as numbers, and are compared as numbers. Only these characters occur:
-// [a-z0-9./-].
+// they sort as text as they do as numbers, and are compared as numbers. Only these characters
+// occur: [a-z0-9./-].
 #pragma once
 
 #include <compare>

@@ -1,10 +1,9 @@
 #include "archive/format/records.h"
 
-#include <nlohmann/json.hpp>
-
 #include <array>
 #include <concepts>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -267,8 +266,7 @@ Result<LogHeader> ParseLogHeader(std::string_view json) {
   members.Take("end_crc", header.end_crc);
   members.Take("raw_bytes", header.raw_bytes);
   members.TakeSha256("sha256", header.sha256);
-  members.TakeArray("times", kMaxTimes,
-                    [&](const Json& time) { TakeTime(members, time, header); });
+  members.TakeArray("times", kMaxTimes, [&](const Json& time) { TakeTime(members, time, header); });
   const bool is_sound = header.name.first != 0 && header.name.first <= header.name.last &&
                         header.first_term <= header.last_term;
   if (!members.ok() || !is_sound) return FailRecord("header of a log object");
@@ -298,7 +296,8 @@ Result<PartHeader> ParsePartHeader(std::string_view json) {
   members.Take("raw_bytes", header.raw_bytes);
   members.TakeSha256("sha256", header.sha256);
   if (const Json* end = members.Find("image")) header.end = TakeEnd(members, *end);
-  if (!members.ok() || header.name.number >= kMaxParts) return FailRecord("header of a base's part");
+  if (!members.ok() || header.name.number >= kMaxParts)
+    return FailRecord("header of a base's part");
   return header;
 }
 

@@ -1,8 +1,8 @@
 // The listeners of --listen-metrics-urls: metrics and health only, for probes and scrapers that
 // must not reach the data. Served from the start, before the member is ready.
 //
-// Ownership: the handler's parts, the TLS context and the answers' memory outlive it. Bind is called before any data is
-// touched; nothing is accepted until Serve.
+// Ownership: the handler's parts, the TLS context and the answers' memory outlive it. Bind is
+// called before any data is touched; nothing is accepted until Serve.
 //
 // Threading: called by the main thread.
 #pragma once

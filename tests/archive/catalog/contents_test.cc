@@ -38,19 +38,19 @@ class ContentsTest : public testing::Test {
   }
   void Left(HistoryId child, HistoryId parent, std::uint64_t index) {
     Add(child, HistoryFileName{});
-    contents_.histories[child].record = HistoryRecord{
-        .id = child,
-        .parent = Origin{.history = parent,
-                         .index = raft::Index{index},
-                         .revision = static_cast<std::int64_t>(index)}};
+    contents_.histories[child].record =
+        HistoryRecord{.id = child,
+                      .parent = Origin{.history = parent,
+                                       .index = raft::Index{index},
+                                       .revision = static_cast<std::int64_t>(index)}};
   }
   // "<base> <first>-<last> ..." of the plan, or the error's text.
   std::string PlanText(const Target& target, std::optional<HistoryId> history = std::nullopt) {
     contents_.Sort();
     const auto plan = MakePlan(contents_, history, target);
     if (!plan) return plan.error().message;
-    std::string text = std::to_string(plan->history.value()) + ": " +
-                       std::to_string(plan->base.index.value());
+    std::string text =
+        std::to_string(plan->history.value()) + ": " + std::to_string(plan->base.index.value());
     for (const LogName& log : plan->logs)
       text += " " + std::to_string(log.first.value()) + "-" + std::to_string(log.last.value());
     if (plan->end) text += " end " + std::to_string(plan->end->value());
@@ -117,7 +117,8 @@ TEST_F(ContentsTest, TheLatestStateIsNotThatBeforeAGap) {
 // A new leader goes on where it sees that the archive stands, and two may be at work for a while.
 TEST_F(ContentsTest, OverlapsAreOneChain) {
   AddBase(kOld, 5);
-  for (const auto& log : {Log(6, 10), Log(6, 12), Log(8, 11), Log(11, 30), Log(13, 20), Log(13, 31)})
+  for (const auto& log :
+       {Log(6, 10), Log(6, 12), Log(8, 11), Log(11, 30), Log(13, 20), Log(13, 31)})
     Add(kOld, log);
   EXPECT_EQ(PlanText(ToLatest{}), "1: 5 6-12 13-31");
 }
@@ -144,7 +145,8 @@ TEST_F(ContentsTest, AHistorysPastIsItsParents) {
   EXPECT_EQ(PlanText(ToTime{300}), "1: 5 6-10 11-20 end 15")
       << "what the parent did later is not this history's";
   for (const std::uint64_t index : {18U, 25U})
-    EXPECT_TRUE(PlanText(ToIndex{raft::Index{index}}).starts_with("the archive does not hold index"));
+    EXPECT_TRUE(
+        PlanText(ToIndex{raft::Index{index}}).starts_with("the archive does not hold index"));
   EXPECT_TRUE(PlanText(ToRevision{18}).starts_with("the archive does not hold revision 18"));
   EXPECT_EQ(PlanText(ToIndex{25}, kOld), "1: 5 6-10 11-20 21-30");
 }

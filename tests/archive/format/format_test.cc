@@ -53,9 +53,10 @@ TEST(NamesTest, TheySortAsTheirNumbersDo) {
 
 TEST(NamesTest, WhatNoArchiveWritesIsNoName) {
   for (const std::string_view bad :
-       {"", "/", "history.json", "000000000000001a", "000000000000001a/", "000000000000001A/mark.json",
-        "0000000000000000/mark.json", "000000000000001a/../mark.json", "000000000000001a//mark.json",
-        "000000000000001a/log/1-2-3-4.gz", "000000000000001a/base/x/manifest.json",
+       {"", "/", "history.json", "000000000000001a", "000000000000001a/",
+        "000000000000001A/mark.json", "0000000000000000/mark.json", "000000000000001a/../mark.json",
+        "000000000000001a//mark.json", "000000000000001a/log/1-2-3-4.gz",
+        "000000000000001a/base/x/manifest.json",
         "000000000000001a/log/00000000000000000002-00000000000000000001-"
         "00000000000000000090-00000001790000000123.gz",
         "000000000000001a/log/00000000000000000000-00000000000000000001-"
@@ -101,7 +102,8 @@ LogHeader SampleLogHeader() {
           .end_crc = 7,
           .raw_bytes = 100,
           .sha256 = kSha256,
-          .times = {{.index = 3, .time_ms = 10, .revision = 8}, {.index = 5, .time_ms = 30, .revision = 9}}};
+          .times = {{.index = 3, .time_ms = 10, .revision = 8},
+                    {.index = 5, .time_ms = 30, .revision = 9}}};
 }
 
 PartHeader SampleLastPart() {
@@ -125,7 +127,8 @@ TEST(RecordsTest, EachIsReadAsItWasWritten) {
   HistoryRecord first = SampleHistory();
   first.parent.reset();
   EXPECT_EQ(ParseHistoryRecord(ToJson(first)), first);
-  const Mark mark = {.time_ms = 1, .index = 2, .revision = 3, .term = 4, .member = ~std::uint64_t{0}};
+  const Mark mark = {
+      .time_ms = 1, .index = 2, .revision = 3, .term = 4, .member = ~std::uint64_t{0}};
   EXPECT_EQ(ParseMark(ToJson(mark)), mark);
   const Gap gap = {.name = {.from = 1, .to = 9}, .found_ms = 3, .reason = "the log began later"};
   EXPECT_EQ(ParseGap(ToJson(gap)), gap);
@@ -143,8 +146,10 @@ TEST(RecordsTest, TimesOutOfOrderOrOutsideAreRefused) {
   EXPECT_TRUE(is_read({{.index = 5, .time_ms = 30, .revision = 9}}));
   EXPECT_FALSE(is_read({{.index = 2, .time_ms = 30, .revision = 9}}));
   EXPECT_FALSE(is_read({{.index = 6, .time_ms = 30, .revision = 9}}));
-  EXPECT_FALSE(is_read({{.index = 4, .time_ms = 30, .revision = 9}, {.index = 5, .time_ms = 29, .revision = 9}}));
-  EXPECT_FALSE(is_read({{.index = 5, .time_ms = 30, .revision = 9}, {.index = 4, .time_ms = 31, .revision = 9}}));
+  EXPECT_FALSE(is_read(
+      {{.index = 4, .time_ms = 30, .revision = 9}, {.index = 5, .time_ms = 29, .revision = 9}}));
+  EXPECT_FALSE(is_read(
+      {{.index = 5, .time_ms = 30, .revision = 9}, {.index = 4, .time_ms = 31, .revision = 9}}));
 }
 
 TEST(RecordsTest, PartsThatAreNotTheImageAreRefused) {
@@ -197,8 +202,10 @@ TEST(FrameTest, TheHeaderAloneCanBeRead) {
 TEST(FrameTest, AContentOfAnotherSizeIsRefused) {
   const std::string content(100'000, 'x');
   const std::string bytes = Frame("{}", content);
-  const auto is_read = [&](std::string_view packed, std::uint64_t raw_bytes, std::string_view sha256) {
-    return Unpack({.header = {}, .packed_crc = Crc32c(0, packed), .packed = packed}, raw_bytes, sha256)
+  const auto is_read = [&](std::string_view packed, std::uint64_t raw_bytes,
+                           std::string_view sha256) {
+    return Unpack({.header = {}, .packed_crc = Crc32c(0, packed), .packed = packed}, raw_bytes,
+                  sha256)
         .has_value();
   };
   const std::string packed(ReadFrame(bytes)->packed);
@@ -240,7 +247,9 @@ LogObject Make(const LogEnd& previous, const std::vector<raft::Entry>& entries) 
 TEST(LogObjectTest, EntriesAreReadAsTheyWereWritten) {
   std::vector<raft::Entry> entries = Entries(1, 3, 1);
   entries.push_back({.term = 2, .index = 4, .data = {}});  // a new leader's
-  entries.push_back({.term = 2, .index = 5, .type = raft::EntryType::kConfChange,
+  entries.push_back({.term = 2,
+                     .index = 5,
+                     .type = raft::EntryType::kConfChange,
                      .data = SharedBytes::Own(std::string(100'000, '\0'))});
   const LogObject object = Make({}, entries);
   const auto read = ReadLogObject(object.key, object.bytes);
