@@ -49,7 +49,7 @@ struct IsAtOrBefore {
 struct IsReachedBy {
   raft::Index index;
   std::int64_t revision;
-  // Of the last entry before the next object: a time is reached once a later one is known.
+  // The last entry's: a target's time is reached once a later one is known.
   std::optional<UnixMillis> next_time_ms;
 
   bool operator()(const ToLatest&) const { return false; }
@@ -211,7 +211,7 @@ Result<Plan> MakePlan(const Contents& contents, std::optional<HistoryId> history
     if (auto plan = PlanWithin(*history, place->second, target, end)) return *std::move(plan);
     found += "; history " + HistoryText(*history) + ": " + Describe(place->second.Restorables());
     if (is_named || !place->second.record || !place->second.record->parent) break;
-    // What it has in common with its parent ends where it left it.
+    // The parent's entries count up to the place where it was left.
     const Origin& origin = *place->second.record->parent;
     if (!std::visit(IsBefore{origin}, target)) break;
     history = origin.history;

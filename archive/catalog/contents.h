@@ -1,4 +1,4 @@
-// What an archive holds, as its listing says: histories, each with bases, log objects and gaps; and
+// The contents of an archive by its listing: histories, each with bases, log objects and gaps; and
 // from that, what can be restored, and by which objects.
 //
 // Reads names alone: damage within objects is found when they are read. Threading: plain values.
@@ -47,7 +47,7 @@ struct History {
 
   // The last entry in a log object or a base; 0 without either.
   raft::Index last() const;
-  // What each base leads to, by index; bases without a manifest left out.
+  // The states that each base leads to, by index; bases without a manifest left out.
   std::vector<Restorable> Restorables() const;
   // The objects that hold the entries behind `index`, as far as there is no gap, each beginning at
   // the latest behind the end of the one before it. Of several the one that leads on the furthest.

@@ -21,7 +21,7 @@
 
 namespace kvorum::archive {
 
-// What an object takes at most, so that each is stored by one request.
+// The maximum size of an object, so that each is stored by one request.
 inline constexpr std::size_t kMaxObjectBytes = std::size_t{64} << 20;
 // A header within these first bytes of an object is read by one request.
 inline constexpr std::size_t kHeadBytes = std::size_t{16} << 10;

@@ -32,7 +32,7 @@ struct LogObject {
   LogEnd end;
 };
 
-// What an entry takes in an object, at most, before it is packed.
+// An upper bound of the entry's size in an object, before it is packed.
 std::size_t RoomOf(const raft::Entry& entry);
 // The room for entries: what is left of kMaxObjectBytes beside a header and an incompressible
 // content's growth.

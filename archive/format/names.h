@@ -24,8 +24,8 @@
 
 namespace kvorum::archive {
 
-// One line of replicated state that no other archive continues: as PostgreSQL's timelines, a
-// restore begins a new one.
+// One line of replicated state. A restore begins a new one, since the same indices then have other
+// entries.
 using HistoryId = StrongNumber<struct HistoryIdTag>;
 
 // Milliseconds since 1970, UTC. They do not go back within a history.

@@ -1,4 +1,4 @@
-// What can be restored, by an archive's listing alone.
+// The states that can be restored, by an archive's listing alone.
 #include "archive/catalog/contents.h"
 
 #include <gtest/gtest.h>
@@ -105,7 +105,7 @@ TEST_F(ContentsTest, NothingIsRestoredOverAGap) {
   EXPECT_TRUE(PlanText(ToIndex{11}).starts_with("the archive does not hold index 11"));
 }
 
-// What lies behind the gap is later, and must not be left out in silence.
+// The entries behind the gap are later, and must not be left out in silence.
 TEST_F(ContentsTest, TheLatestStateIsNotThatBeforeAGap) {
   AddBase(kOld, 5);
   for (const auto& log : {Log(6, 10), Log(12, 20)}) Add(kOld, log);
