@@ -26,8 +26,8 @@ struct ProbeResult {
   friend bool operator==(const ProbeResult&, const ProbeResult&) = default;
 };
 
-// How long a ttl check that is not critical may still go without a report, by the time of day: at
-// least zero, and at most its interval, for the clock may have been set back.
+// The time that a ttl check which is not critical may still go without a report, by the time of
+// day: at least zero, and at most its interval, for the clock may have been set back.
 Duration TtlLeft(const Check& check, std::int64_t unix_ns);
 // A ttl check whose time ran out while there was no agent becomes critical.
 void ExpireTtl(Check& check, std::int64_t unix_ns);

@@ -25,7 +25,7 @@ class NamesBudget {
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
 
-    // How much it takes now. False, and as before, if that is more than there is.
+    // Takes this much from now on. False, and as before, if that is more than there is.
     bool Set(std::size_t bytes) {
       if (budget_ == nullptr) return true;
       const std::size_t others = budget_->used_bytes_ - bytes_;

@@ -62,7 +62,7 @@ struct SourceOptions {
   // again.
   bool with_previous = false;
   BackoffOptions backoff = {};
-  // How long to wait for the answer to a progress request before the next one.
+  // The wait for the answer to a progress request before the next one.
   Duration progress_interval = std::chrono::milliseconds(500);
   std::uint64_t seed = 0;      // of the jitter; 0: from the operating system
   Metrics* metrics = nullptr;  // outlives the source

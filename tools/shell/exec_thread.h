@@ -28,7 +28,7 @@ struct ExecRun {
 struct ExecWork {
   // The next run; nothing: none is due. Asked after each Wake, until nothing is due.
   std::function<std::optional<ExecRun>()> next;
-  // How the run that `next` gave last has ended.
+  // Reports how the run that `next` gave last has ended.
   std::function<void(bool is_ok)> ended;
   // The pause is over: what has failed is due again.
   std::function<void()> retry;

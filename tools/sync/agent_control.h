@@ -74,7 +74,7 @@ class AgentControl {
   std::vector<Waiting> waiting_;
 };
 
-// How the agent is, in a line: for the terminal and for `agent status`.
+// The agent's state in a line: for the terminal and for `agent status`.
 std::string StatusLine(const sync::Json& status);
 
 }  // namespace kvorum::ctl

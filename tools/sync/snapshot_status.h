@@ -1,4 +1,4 @@
-// How a snapshot server's subscribers are, as it tells another command through its control socket.
+// A snapshot server's subscribers, as it reports them to another command through its control socket.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// How a snapshot server's subscribers are shown.
+// The text that shows a snapshot server's subscribers.
 #include "tools/sync/snapshot_status.h"
 
 #include <gmock/gmock.h>

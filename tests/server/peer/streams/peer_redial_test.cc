@@ -31,7 +31,7 @@ class RefusingPeerTest : public testing::Test {
     view.members[2] = MemberAt(2, {refusing_.url()});
     us.Start(view);
   }
-  // How often we have asked it for its stream of messages.
+  // The number of times that we have asked it for its stream of messages.
   std::ptrdiff_t Dials() const {
     const auto requests = refusing_.requests();
     return std::ranges::count_if(requests, [](const ScriptedServer::Request& request) {
