@@ -1,4 +1,4 @@
-// A snapshot server's subscribers, as it reports them to another command through its control socket.
+// A snapshot server's subscribers, as its control socket reports them to another command.
 #pragma once
 
 #include <string>
