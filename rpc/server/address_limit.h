@@ -26,8 +26,7 @@ class AddressLimit {
   struct HashOfText : std::hash<std::string_view> {
     using is_transparent = void;
   };
-  // Its entries stay where they are while others come and go.
-  using Entries = std::unordered_map<std::string, Counts, HashOfText, std::equal_to<>>;
+  using Entry = std::pair<const std::string, Counts>;
 
  public:
   // The refused connections of one address that are answered at a time. They stay until the client
@@ -62,7 +61,7 @@ class AddressLimit {
    private:
     friend class AddressLimit;
     AddressLimit* limit_ = nullptr;  // null: nothing is counted
-    Entries::value_type* entry_ = nullptr;
+    Entry* entry_ = nullptr;         // stays where it is while others come and go
     Verdict verdict_ = Verdict::kServe;
   };
 
@@ -76,7 +75,7 @@ class AddressLimit {
  private:
   const std::uint32_t most_;
   mutable std::mutex mutex_;
-  Entries entries_;
+  std::unordered_map<std::string, Counts, HashOfText, std::equal_to<>> entries_;
 };
 
 }  // namespace kvorum::rpc

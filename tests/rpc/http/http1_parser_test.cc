@@ -120,7 +120,7 @@ std::string OriginFormOf(const std::string& target, const std::string& rest = "H
   return parser.head().target + " of " + std::string(parser.head().Header("host"));
 }
 
-// RFC 9112, section 3.2.2: the target's host counts, whatever the field says.
+// RFC 9112, section 3.2.2: the target's host counts, not the field's.
 TEST(Http1ParserTest, ATargetInAbsoluteFormIsReadAsInOriginForm) {
   EXPECT_EQ(OriginFormOf("/a?b"), "/a?b of h");
   EXPECT_EQ(OriginFormOf("http://x/health?y"), "/health?y of x");
@@ -150,7 +150,7 @@ TEST(Http1ParserTest, ATargetWhoseHostIsNoneIsRefused) {
             "400 Bad Request: too many Host headers");
 }
 
-// Their handlers refuse them: they are no path.
+// Their handlers refuse them: none is a path.
 TEST(Http1ParserTest, TargetsOfOtherFormsStayAsTheyAre) {
   for (const char* target :
        {"ftp://x/a", "http:/a", "http:a", "httpx://a/", "x:1", "*", "a", "://x"})
