@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/digest/sha256.h"
 #include "base/error.h"
 #include "base/file_system.h"
-#include "base/sha256.h"
 
 namespace kvorum::datadir {
 

@@ -6,7 +6,7 @@
 #include "archive/format/records.h"
 #include "base/check.h"
 #include "base/crc32c.h"
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "base/text/gzip.h"
 
 namespace kvorum::archive {

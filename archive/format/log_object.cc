@@ -8,7 +8,7 @@
 #include "archive/format/frame.h"
 #include "base/check.h"
 #include "base/crc32c.h"
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "wal/batch.h"
 #include "wal/format.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 
 namespace kvorum::archive {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "archive/store/xml_tree.h"
 #include "base/base64.h"
+#include "base/digest/sha256.h"
 #include "base/letter_case.h"
-#include "base/sha256.h"
 #include "base/text/parse_number.h"
 #include "base/text/percent.h"
 #include "base/words.h"

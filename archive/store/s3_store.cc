@@ -10,7 +10,7 @@
 #include "archive/store/sigv4.h"
 #include "archive/store/xml_tree.h"
 #include "base/base64.h"
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 
 namespace kvorum::archive {
 namespace {

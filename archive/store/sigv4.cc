@@ -9,7 +9,7 @@
 #include <chrono>
 
 #include "base/check.h"
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "base/text/percent.h"
 #include "base/words.h"
 

@@ -13,11 +13,11 @@
 #include <optional>
 #include <utility>
 
+#include "base/digest/sha256.h"
 #include "base/error.h"
 #include "base/file_descriptor.h"
 #include "base/file_system.h"
 #include "base/own_file.h"
-#include "base/sha256.h"
 #include "base/text/gzip.h"
 #include "client/error_text.h"
 #include "datadir/snapshot_checksum.h"

@@ -9,7 +9,7 @@
 #include "archive/format/names.h"
 #include "archive/format/records.h"
 #include "base/crc32c.h"
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "tests/damage.h"
 #include "wal/marker.h"
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "tests/archive/store/clocked_stop.h"
 
 namespace kvorum::archive {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 
 namespace kvorum::archive {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 
 #include <openssl/evp.h>
 
