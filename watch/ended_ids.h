@@ -35,7 +35,7 @@ class EndedIds {
   // The interval that begins at the id or before it; end() without one.
   Intervals::const_iterator Before(std::int64_t id) const;
 
-  Intervals intervals_;
+  std::map<std::int64_t, std::int64_t> intervals_;
   // Those that a client chose and the stream had not passed: the oldest first.
   std::list<std::int64_t> order_;
   std::unordered_map<std::int64_t, std::list<std::int64_t>::iterator> chosen_;
