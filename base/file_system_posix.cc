@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/file_descriptor.h"
 #include "base/file_system.h"
+#include "base/own_file.h"
 
 namespace kvorum {
 namespace {
@@ -196,9 +197,10 @@ bool IsNameOf(const std::string& path, int fd) {
 }
 
 // A file that may only be read is there already, and can be locked all the same.
-int OpenToLock(const std::string& path) {
+int OpenToLock(const std::string& path, int more_flags) {
   const auto open = [&](int flags) {
-    return Retry([&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, kFileMode); });
+    flags |= more_flags | O_CLOEXEC | O_NONBLOCK;
+    return Retry([&] { return ::open(path.c_str(), flags, kFileMode); });
   };
   const int fd = open(O_RDWR | O_CREAT);
   if (fd >= 0 || (errno != EACCES && errno != EROFS)) return fd;
@@ -224,11 +226,15 @@ class PosixFileLock final : public FileLock {
   FileDescriptor fd_;  // the lock ends with the last descriptor of this open
 };
 
+enum class Believes : std::uint8_t { kAll, kOwnOnly };
+
 class MachineFileSystem final : public FileSystem {
  public:
+  explicit MachineFileSystem(Believes believes) : believes_(believes) {}
+
   Result<std::unique_ptr<File>> Open(const std::string& path, OpenMode mode) override {
     // A named pipe would wait for somebody at its other end.
-    int flags = O_CLOEXEC | O_NONBLOCK;
+    int flags = link_flags() | O_CLOEXEC | O_NONBLOCK;
     switch (mode) {
       case OpenMode::kRead:
         flags |= O_RDONLY;
@@ -241,7 +247,8 @@ class MachineFileSystem final : public FileSystem {
         break;
     }
     FileDescriptor fd(Retry([&] { return ::open(path.c_str(), flags, kFileMode); }));
-    if (fd.get() < 0) return FailErrno("open", path, errno);
+    if (fd.get() < 0) return FailOpen(path, errno);
+    KV_RETURN_IF_ERROR(CheckBelieved(fd.get(), path));
     struct stat status = {};
     if (::fstat(fd.get(), &status) != 0) return FailErrno("stat", path, errno);
     if (S_ISDIR(status.st_mode)) return FailErrno("open", path, EISDIR);
@@ -329,8 +336,9 @@ class MachineFileSystem final : public FileSystem {
 
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override {
     while (true) {
-      FileDescriptor fd(OpenToLock(path));
-      if (fd.get() < 0) return FailErrno("open", path, errno);
+      FileDescriptor fd(OpenToLock(path, link_flags()));
+      if (fd.get() < 0) return FailOpen(path, errno);
+      KV_RETURN_IF_ERROR(CheckBelieved(fd.get(), path));
       if (TakeLock(fd.get()) != 0) {
         if (errno == EWOULDBLOCK) return Fail(Code::kFailedPrecondition, LockedText(path));
         return FailErrno("lock", path, errno);
@@ -348,12 +356,31 @@ class MachineFileSystem final : public FileSystem {
     }
     return static_cast<std::uint64_t>(status.f_bavail) * status.f_frsize;
   }
+
+ private:
+  int link_flags() const { return believes_ == Believes::kOwnOnly ? O_NOFOLLOW : 0; }
+  Result<void> CheckBelieved(int fd, const std::string& path) const {
+    return believes_ == Believes::kOwnOnly ? CheckOwnFile(fd, path) : Result<void>{};
+  }
+  // In the words of the check, where that was what a link ran into.
+  std::unexpected<Error> FailOpen(const std::string& path, int error) const {
+    if (believes_ == Believes::kOwnOnly && error == ELOOP)
+      return Fail(Code::kFailedPrecondition, path + ": it is a symbolic link");
+    return FailErrno("open", path, error);
+  }
+
+  const Believes believes_;
 };
 
 }  // namespace
 
 FileSystem& PosixFileSystem() {
-  static MachineFileSystem file_system;
+  static MachineFileSystem file_system(Believes::kAll);
+  return file_system;
+}
+
+FileSystem& OwnFileSystem() {
+  static MachineFileSystem file_system(Believes::kOwnOnly);
   return file_system;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/file_system.h"
 
 namespace kvorum {
 
@@ -14,5 +15,8 @@ namespace kvorum {
 Result<void> CheckOwnFile(int fd, const std::string& name);
 // The same for the file at the path, which must not be a symbolic link. Ok if nothing is there.
 Result<void> CheckOwnFileAt(const std::string& path);
+// The machine's files. Open and Lock follow no link of the last name, and refuse by the same rules
+// what they have opened: no other user can put a file there after a check.
+FileSystem& OwnFileSystem();
 
 }  // namespace kvorum

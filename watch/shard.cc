@@ -236,9 +236,8 @@ void Shard::EndByCompaction(Watcher& watcher, std::int64_t compact_revision) {
   const std::int64_t id = watcher.id;
   Remove(watcher);
   stream.watchers_.erase(id);
-  if (stream.compacted_ == nullptr)
-    stream.compacted_ = std::make_unique<std::unordered_set<std::int64_t>>();
-  stream.compacted_->insert(id);
+  if (stream.compacted_ == nullptr) stream.compacted_ = std::make_unique<EndedIds>();
+  stream.compacted_->Add(id, stream.next_id_);
   stream.sink_.Send({.watch_id = id, .canceled = true, .compact_revision = compact_revision},
                     nullptr);
   QueueFlush(stream);

@@ -70,7 +70,7 @@ void Stream::Cancel(std::int64_t watch_id) {
   if (const auto found = watchers_.find(watch_id); found != watchers_.end()) {
     shard_.Remove(found->second);
     watchers_.erase(found);
-  } else if (compacted_ == nullptr || compacted_->erase(watch_id) == 0) {
+  } else if (compacted_ == nullptr || !compacted_->Remove(watch_id)) {
     return;
   }
   sink_.Send({.watch_id = watch_id, .revision = present, .canceled = true}, nullptr);

@@ -20,13 +20,13 @@
 #include <memory>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "api/watch_messages.h"
 #include "base/clock.h"
 #include "watch/body.h"
 #include "watch/catch_up.h"
+#include "watch/ended_ids.h"
 #include "watch/watcher.h"
 
 namespace kvorum::watch {
@@ -66,6 +66,8 @@ class Stream {
   void OnRoom();
 
   std::size_t watchers() const { return watchers_.size(); }
+  // Null while a compaction has ended none.
+  const EndedIds* ended_by_compaction() const { return compacted_.get(); }
 
  private:
   friend class Shard;
@@ -74,7 +76,7 @@ class Stream {
   std::int64_t ChooseId();
   bool IsTaken(std::int64_t watch_id) const {
     return watchers_.contains(watch_id) ||
-           (compacted_ != nullptr && compacted_->contains(watch_id));
+           (compacted_ != nullptr && compacted_->Contains(watch_id));
   }
   // Returns true if a progress response at the present revision would be right for the watcher.
   bool IsAt(Watcher& watcher) const;
@@ -83,8 +85,7 @@ class Stream {
   Shard& shard_;
   StreamSink& sink_;
   std::unordered_map<std::int64_t, Watcher> watchers_;  // which stay where they are
-  // Watchers that a compaction ended and the client has not cancelled since: their ids stay taken.
-  std::unique_ptr<std::unordered_set<std::int64_t>> compacted_;  // null: none
+  std::unique_ptr<EndedIds> compacted_;                 // null: none
   std::vector<Watcher*> lagging_;
   std::int64_t next_id_ = 0;
   std::shared_ptr<CatchUpAccount> account_;  // null until a watcher is caught up

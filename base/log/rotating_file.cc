@@ -20,6 +20,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_descriptor.h"
+#include "base/own_file.h"
+
 namespace kvorum {
 namespace {
 
@@ -128,6 +131,17 @@ int CreatePacked(const std::string& packed, const struct stat& old) {
   return out;
 }
 
+// A new file under a name that was given up a moment ago. What stands there by now goes on if it is
+// ours alone: a link that another user has put there is not written through.
+int OpenNext(const std::string& path) {
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  const int made = ::open(path.c_str(), kFlags | O_CREAT | O_EXCL, 0600);
+  if (made >= 0 || errno != EEXIST) return made;
+  FileDescriptor found(::open(path.c_str(), kFlags));
+  if (found.get() < 0 || !CheckOwnFile(found.get(), path)) return -1;
+  return found.Release();
+}
+
 bool PackInto(gzFile out, int in) {
   std::vector<char> piece(256 * 1024);
   while (true) {
@@ -162,7 +176,8 @@ void Pack(const std::string& path) {
 Result<std::unique_ptr<LogOutput>> RotatingFile::Open(const std::string& path,
                                                       const LogRotation& rotation) {
   std::unique_ptr<RotatingFile> file(new RotatingFile(path, rotation));
-  if (!file->Reopen()) {
+  // A link that an operator has put there is followed.
+  if (!file->Begin(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600))) {
     return Fail(Code::kInvalidArgument, "log output \"" + path + "\": " + ErrnoText(errno));
   }
   file->StartTidyingUp();
@@ -183,8 +198,8 @@ std::uint64_t RotatingFile::max_bytes() const {
   return std::min(mib, kMostMib) << 20U;
 }
 
-bool RotatingFile::Reopen() {
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+bool RotatingFile::Begin(int descriptor) {
+  descriptor_ = descriptor;
   if (descriptor_ < 0) return false;
   struct stat status{};
   size_ = ::fstat(descriptor_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
@@ -206,7 +221,7 @@ void RotatingFile::Write(std::string_view lines) {
       const std::size_t last = end == std::string_view::npos ? first : end;
       part = part.substr(0, last == std::string_view::npos ? last : last + 1);
     }
-    if (descriptor_ < 0 && !Reopen()) return;
+    if (descriptor_ < 0 && !Begin(OpenNext(path_))) return;
     WriteAll(descriptor_, part);
     size_ += part.size();
     lines.remove_prefix(part.size());
@@ -224,7 +239,7 @@ void RotatingFile::Rotate() {
     if (errno != ENOENT) return;
   }
   ::close(descriptor_);
-  if (!Reopen()) {
+  if (!Begin(OpenNext(path_))) {
     size_ = 0;
     return;
   }

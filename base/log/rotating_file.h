@@ -2,8 +2,9 @@
 // extension), and a new one begins. Names and rules are lumberjack's, which etcd uses, so that
 // tools that collect such files find them.
 //
-// Set-aside files that are links are left alone, and a packed file has the owner and mode of what
-// it was made from.
+// The first file may be reached through a link. After that none is followed, and a name that
+// another user has taken meanwhile gets no lines until it is free again. Set-aside files that are
+// links are left alone, and a packed file has the owner and mode of what it was made from.
 //
 // Used by one thread at a time. Old files are packed and removed on a separate thread, which
 // works only after a rotation and at the start.
@@ -36,7 +37,8 @@ class RotatingFile final : public LogOutput {
  private:
   RotatingFile(std::string path, const LogRotation& rotation);
 
-  bool Reopen();
+  // Goes on with an opened file; false without one (negative).
+  bool Begin(int descriptor);
   void Rotate();
   void StartTidyingUp();
   std::uint64_t max_bytes() const;

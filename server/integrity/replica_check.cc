@@ -8,6 +8,7 @@
 #include "base/log/logging.h"
 #include "base/majority.h"
 #include "mvcc/store/store.h"
+#include "server/call/cluster_header.h"
 #include "server/call/quarantine.h"
 #include "server/call/reads.h"
 #include "server/replica/drive/replica.h"
@@ -168,18 +169,21 @@ std::vector<MemberHistory> ReplicaCheck::AskOthers(const MembershipView& members
       urls.insert(urls.end(), member.peer_urls.begin(), member.peer_urls.end());
   }
   std::vector<MemberHistory> histories;
-  peers_.AskAll(
-      "GET", urls, path, kAnswerTimeout, [&](const std::string&, Result<PeerAnswer> answer) {
-        if (!answer.has_value() || answer->status != 200) return false;
-        auto history = DecodeHistoryJson(answer->body);
-        if (!history.has_value()) return false;
-        const bool is_known = history->member == reads_.cluster.member_id ||
-                              !members.members.contains(history->member) ||
-                              std::ranges::find(histories, history->member,
-                                                &MemberHistory::member) != histories.end();
-        if (!is_known) histories.push_back(*std::move(history));
-        return histories.size() + 1 == members.members.size();
-      });
+  const std::uint64_t cluster = reads_.cluster.cluster_id;
+  peers_.AskEach({.method = "GET", .path = path, .headers = ClusterIdLine(cluster), .body = {}},
+                 urls, kAnswerTimeout, [&](const std::string&, Result<PeerAnswer> answer) {
+                   if (!answer.has_value() || answer->status != 200) return false;
+                   if (IsOtherCluster(answer->cluster_id, cluster)) return false;
+                   auto history = DecodeHistoryJson(answer->body);
+                   if (!history.has_value()) return false;
+                   const bool is_known =
+                       history->member == reads_.cluster.member_id ||
+                       !members.members.contains(history->member) ||
+                       std::ranges::find(histories, history->member, &MemberHistory::member) !=
+                           histories.end();
+                   if (!is_known) histories.push_back(*std::move(history));
+                   return histories.size() + 1 == members.members.size();
+                 });
   return histories;
 }
 

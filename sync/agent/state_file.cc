@@ -23,7 +23,7 @@ class StateFile::Lock {
 
 Result<std::unique_ptr<StateFile>> StateFile::Open(const std::string& path) {
   for (const std::string& name : {path, path + ".lock"}) KV_RETURN_IF_ERROR(CheckOwnFileAt(name));
-  KV_TRY(std::unique_ptr<FileLock> lock, PosixFileSystem().Lock(path + ".lock"));
+  KV_TRY(std::unique_ptr<FileLock> lock, OwnFileSystem().Lock(path + ".lock"));
   return std::unique_ptr<StateFile>(new StateFile(path, std::make_unique<Lock>(std::move(lock))));
 }
 
@@ -33,17 +33,17 @@ StateFile::StateFile(std::string path, std::unique_ptr<Lock> lock)
 StateFile::~StateFile() { writer_.Stop(); }
 
 Result<AgentState> StateFile::Load() const {
-  KV_TRY(const bool exists, PosixFileSystem().Exists(path_));
-  if (!exists) return AgentState{};
-  KV_TRY(const std::string text, ReadWholeFile(PosixFileSystem(), path_, kMaxStateBytes));
-  auto state = DecodeState(text);
+  const auto text = ReadWholeFile(OwnFileSystem(), path_, kMaxStateBytes);
+  if (!text && text.error().code == Code::kNotFound) return AgentState{};
+  if (!text) return std::unexpected(text.error());
+  auto state = DecodeState(*text);
   if (!state) return Fail(state.error().code, path_ + ": " + state.error().message);
   return state;
 }
 
 void StateFile::Save(std::string state, std::move_only_function<void(Result<void>)> on_saved) {
   writer_.Post([this, state = std::move(state), on_saved = std::move(on_saved)]() mutable {
-    on_saved(WriteFileAtomically(PosixFileSystem(), path_, state));
+    on_saved(WriteFileAtomically(OwnFileSystem(), path_, state));
   });
 }
 

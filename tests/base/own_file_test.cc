@@ -34,6 +34,20 @@ class OwnFileTest : public testing::Test {
     return by_path ? "" : by_path.error().message;
   }
 
+  // All that opens it: the words of the refusal, which are the same.
+  std::string WhyNotOpened() const {
+    FileSystem& own = OwnFileSystem();
+    const auto read = own.Open(path_, FileSystem::OpenMode::kRead);
+    const auto written = own.Open(path_, FileSystem::OpenMode::kReadWrite);
+    const auto locked = own.Lock(path_);
+    EXPECT_EQ(read.has_value(), written.has_value());
+    EXPECT_EQ(read.has_value(), locked.has_value());
+    if (read) return "";
+    EXPECT_EQ(written.error(), read.error());
+    EXPECT_EQ(locked.error(), read.error());
+    return read.error().message;
+  }
+
   std::string name_ = testing::TempDir() + "kvorum-own-XXXXXX";
   fs::path folder_;
   fs::path path_;
@@ -67,10 +81,26 @@ TEST_F(OwnFileTest, LinksAndOtherKindsAreRefused) {
   EXPECT_THAT(Why(), HasSubstr("it is not a regular file"));
 }
 
+TEST_F(OwnFileTest, WhatIsOpenedIsChecked) {
+  EXPECT_EQ(WhyNotOpened(), "");
+  chmod(path_.c_str(), 0602);
+  EXPECT_THAT(WhyNotOpened(), HasSubstr("others may write it"));
+  chmod(path_.c_str(), 0600);
+  fs::create_hard_link(path_, folder_ / "else");
+  EXPECT_THAT(WhyNotOpened(), HasSubstr("it has another name as well"));
+  fs::remove(path_);
+  fs::create_symlink("else", path_);
+  EXPECT_THAT(WhyNotOpened(), HasSubstr("it is a symbolic link"));
+  fs::remove(folder_ / "else");
+  EXPECT_THAT(WhyNotOpened(), HasSubstr("it is a symbolic link"));
+  EXPECT_FALSE(fs::exists(folder_ / "else")) << "made by a lock";
+}
+
 TEST_F(OwnFileTest, AnothersFileIsRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
   ASSERT_EQ(chown(path_.c_str(), 12345, 0), 0);
   EXPECT_THAT(Why(), HasSubstr("it belongs to the user 12345 and not to 0"));
+  EXPECT_THAT(WhyNotOpened(), HasSubstr("it belongs to the user 12345 and not to 0"));
 }
 
 }  // namespace

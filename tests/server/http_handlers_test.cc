@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "api/entries/history_json.h"
 #include "api/maintenance_encode.h"
 #include "api/member_id.h"
 #include "server/replica/upkeep/defragment_turns.h"
@@ -245,6 +247,22 @@ TEST_F(HttpHandlersTest, AMemberOfAnotherClusterIsNotReseeded) {
   // For a member of this one it is another reason.
   EXPECT_FALSE(StatusAndBody(Ask(peer_, path, "POST", "", {{"x-etcd-cluster-id", own}}))
                    .contains("cluster ID"));
+  // Members of older versions name none in these questions.
+  const std::string turn =
+      "/kvorum/defragment/renew/" + std::to_string(served_.parts().cluster.member_id.value());
+  for (const auto& [method, target] :
+       {std::pair("POST", turn), std::pair("GET", std::string(kHistoryPath))}) {
+    const auto ask = [&](std::vector<rpc::HttpHeader> headers) {
+      const rpc::HttpResponse response = Ask(peer_, target, method, "", std::move(headers));
+      const auto named =
+          std::ranges::find(response.headers, "X-Etcd-Cluster-Id", &rpc::HttpHeader::name);
+      EXPECT_TRUE(named != response.headers.end() && named->value == own) << target;
+      return response.status;
+    };
+    EXPECT_EQ(ask({{"x-etcd-cluster-id", "12"}}), 412) << target;
+    EXPECT_NE(ask({{"x-etcd-cluster-id", own}}), 412) << target;
+    EXPECT_EQ(ask({}), ask({{"x-etcd-cluster-id", own}})) << target;
+  }
 }
 
 TEST_F(HttpHandlersTest, AHashIsNotToldToAnotherCluster) {

@@ -238,6 +238,15 @@ TEST(SyncAgentState, TheFileIsReplacedWholeAndBelongsToOneProcess) {
   std::filesystem::create_symlink(dir / "elsewhere", path);
   EXPECT_THAT(StateFile::Open(path).error().message, testing::HasSubstr("it is a symbolic link"));
   std::filesystem::rename(dir / "elsewhere", path);
+  {
+    // What comes there after the look at the name is not believed either.
+    const auto file = StateFile::Open(path).value();
+    std::filesystem::rename(path, dir / "elsewhere");
+    std::filesystem::create_symlink(dir / "elsewhere", path);
+    EXPECT_EQ(file->Load().error().message, path + ": it is a symbolic link");
+    std::filesystem::rename(dir / "elsewhere", path);
+    EXPECT_EQ(file->Load(), state);
+  }
   std::ofstream(path) << "{";
   EXPECT_EQ(StateFile::Open(path).value()->Load().error().message,
             path + ": the state is not a JSON object");

@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "base/rng.h"
 #include "tests/watch/small_batch.h"
 #include "tests/watch/watch_fixture.h"
+#include "watch/ended_ids.h"
 #include "watch/kept_batches.h"
 
 namespace kvorum::watch {
@@ -189,6 +192,94 @@ TEST_F(BoundedMemoryTest, NothingIsReadForALoopThatTakesNothing) {
   EXPECT_GT(bytes, 0U);
   for (int i = 0; i < kKeys; ++i) PassTime(std::chrono::milliseconds(10));
   for (const auto& client : clients) EXPECT_EQ(EventsOf(client->Read()).size(), 1U);
+}
+
+// A client that creates below the compaction and never cancels. Each of its watchers ends at once.
+class EndedIdsTest : public WatchTest {
+ protected:
+  EndedIdsTest() {
+    for (int i = 0; i < 3; ++i) Put("k", std::to_string(i));
+    RunAll();
+    Compact(3);
+    RunAll();
+  }
+  // Returns the ids that it got.
+  std::vector<std::int64_t> Create(int count, std::int64_t first_id = 0) {
+    std::vector<std::int64_t> ids;
+    for (int i = 0; i < count; ++i) {
+      client_.Create(
+          {.key = "k", .start_revision = 1, .watch_id = first_id == 0 ? 0 : first_id + i});
+      if (i % 100 == 99 || i + 1 == count) RunAll();
+      if (i % 100 != 99 && i + 1 != count) continue;
+      for (const SeenMessage& message : client_.Read()) {
+        if (message.compact_revision != 0) ids.push_back(message.watch_id);
+      }
+    }
+    return ids;
+  }
+  std::vector<std::string> CancelOf(std::int64_t id) {
+    client_.Cancel(id);
+    return After(client_);
+  }
+  const EndedIds& ended() { return *client_.stream().ended_by_compaction(); }
+
+  Client client_{hub->shard(0)};
+};
+
+TEST_F(EndedIdsTest, ThoseThatTheMemberChoseAreKeptAsOneInterval) {
+  const auto ids = Create(200'000);
+  ASSERT_EQ(ids.size(), 200'000U);
+  EXPECT_EQ(ended().intervals(), 1U);
+  EXPECT_EQ(ended().chosen(), 0U);
+  EXPECT_EQ(client_.stream().watchers(), 0U);
+  for (const std::int64_t id : {ids.front(), ids[100'000], ids.back()}) {
+    EXPECT_THAT(CancelOf(id), testing::ElementsAre(testing::HasSubstr(" canceled @"))) << id;
+    EXPECT_THAT(CancelOf(id), testing::IsEmpty()) << id << " is cancelled already";
+  }
+  EXPECT_EQ(ended().intervals(), 2U);
+}
+
+TEST_F(EndedIdsTest, TheOldestOfThoseThatAClientChoseAreForgotten) {
+  constexpr std::int64_t kFirst = 1'000'000;
+  constexpr int kCount = 200'000;
+  ASSERT_EQ(Create(kCount, kFirst).size(), static_cast<std::size_t>(kCount));
+  EXPECT_EQ(ended().intervals(), 0U);
+  EXPECT_EQ(ended().chosen(), EndedIds::kMost);
+  EXPECT_THAT(CancelOf(kFirst), testing::IsEmpty());
+  EXPECT_THAT(CancelOf(kFirst + kCount - 1),
+              testing::ElementsAre(testing::HasSubstr(" canceled @")));
+  client_.Create({.key = "k", .watch_id = kFirst + kCount - 2});
+  EXPECT_THAT(After(client_), testing::ElementsAre(testing::HasSubstr("w-1 created canceled")))
+      << "a recent one stays taken";
+  client_.Create({.key = "k", .watch_id = kFirst});
+  EXPECT_THAT(After(client_), testing::ElementsAre(testing::HasSubstr("w1000000 created @")));
+}
+
+TEST_F(EndedIdsTest, CancellingEveryOtherOneLeavesABoundedNumberOfIntervals) {
+  const auto ids = Create(200'000);
+  for (std::size_t i = 0; i < ids.size(); i += 2) client_.Cancel(ids[i]);
+  After(client_);
+  EXPECT_EQ(ended().intervals(), EndedIds::kMost);
+  EXPECT_THAT(CancelOf(ids[1]), testing::IsEmpty());
+  EXPECT_THAT(CancelOf(ids.back()), testing::ElementsAre(testing::HasSubstr(" canceled @")));
+}
+
+TEST(EndedIdsModelTest, KnowsWhatASetKnows) {
+  Rng rng(1);
+  EndedIds ended;
+  std::set<std::int64_t> model;
+  constexpr std::int64_t kNextId = 40;
+  for (int i = 0; i < 100'000; ++i) {
+    const std::int64_t id = static_cast<std::int64_t>(rng.Below(60)) - 10;
+    if (rng.OneIn(2)) {
+      ended.Add(id, kNextId);
+      model.insert(id);
+    } else {
+      EXPECT_EQ(ended.Remove(id), model.erase(id) == 1);
+    }
+    const std::int64_t asked = static_cast<std::int64_t>(rng.Below(60)) - 10;
+    ASSERT_EQ(ended.Contains(asked), model.contains(asked)) << asked;
+  }
 }
 
 TEST(KeptBatchesMemoryTest, APublishedBatchIsNotKeptItself) {

@@ -20,7 +20,7 @@ std::string Encoded(const std::string& bytes) { return EncodeBase64(Base64::kSta
 Result<std::unique_ptr<ToldKeys>> ToldKeys::Open(const std::string& path,
                                                  const std::string& prefix) {
   for (const std::string& name : {path, path + ".lock"}) KV_RETURN_IF_ERROR(CheckOwnFileAt(name));
-  KV_TRY(std::unique_ptr<FileLock> lock, PosixFileSystem().Lock(path + ".lock"));
+  KV_TRY(std::unique_ptr<FileLock> lock, OwnFileSystem().Lock(path + ".lock"));
   std::unique_ptr<ToldKeys> told(new ToldKeys(path, prefix, std::move(lock)));
   KV_RETURN_IF_ERROR(told->Read());
   KV_RETURN_IF_ERROR(told->WriteAnew());
@@ -28,10 +28,10 @@ Result<std::unique_ptr<ToldKeys>> ToldKeys::Open(const std::string& path,
 }
 
 Result<void> ToldKeys::Read() {
-  KV_TRY(const bool exists, PosixFileSystem().Exists(path_));
-  if (!exists) return {};
-  KV_TRY(const std::string text, ReadWholeFile(PosixFileSystem(), path_, kMaxToldBytes));
-  std::string_view rest = text;
+  const auto text = ReadWholeFile(OwnFileSystem(), path_, kMaxToldBytes);
+  if (!text && text.error().code == Code::kNotFound) return {};
+  if (!text) return std::unexpected(text.error());
+  std::string_view rest = *text;
   const auto take_line = [&] {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(line.size() + 1);
@@ -59,8 +59,8 @@ Result<void> ToldKeys::WriteAnew() {
   std::string text = Encoded(prefix_) + "\n";
   for (const std::string& key : keys_) text += "+" + Encoded(key) + "\n";
   file_ = nullptr;
-  KV_RETURN_IF_ERROR(WriteFileAtomically(PosixFileSystem(), path_, text));
-  KV_TRY(file_, PosixFileSystem().Open(path_, FileSystem::OpenMode::kReadWrite));
+  KV_RETURN_IF_ERROR(WriteFileAtomically(OwnFileSystem(), path_, text));
+  KV_TRY(file_, OwnFileSystem().Open(path_, FileSystem::OpenMode::kReadWrite));
   size_bytes_ = text.size();
   lines_ = keys_.size();
   return {};

@@ -19,6 +19,9 @@ constexpr std::size_t kRequestReadBytes = std::size_t{64} << 10;
 // we read this much from it, to receive the answer before the connection is closed.
 constexpr Duration kLingerTime = std::chrono::seconds(1);
 constexpr std::size_t kMaxLingerBytes = std::size_t{1} << 20;
+// Heads of this size are taken also while strangers' heads and bodies fill the bound: a member's
+// request is smaller.
+constexpr std::size_t kUsualHeadBytes = std::size_t{8} << 10;
 
 // The answer for the parser's error code.
 rpc::HttpResponse AnswerToNonsense(Code code) {
@@ -37,7 +40,7 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
         socket_(std::move(socket)),
         timer_(server.loop_),
         buffer_(kFirstReadBytes) {}
-  ~Session() { ReleaseBody(); }
+  ~Session() { Release(); }
 
   void Start() {
     BeginRequest(server_->options_.head_timeout);
@@ -49,7 +52,7 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
     if (server_ == nullptr) return;
     const auto self = shared_from_this();
     timer_.Disarm();
-    ReleaseBody();
+    Release();
     action_ = {};
     if (socket_ != nullptr) socket_->Close();
     std::exchange(server_, nullptr)->Forget(*this);
@@ -77,9 +80,14 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
 
   void BeginRequest(Duration timeout) {
     phase_ = Phase::kHead;
+    MakeParser();
+    CountHead();
+    ArmTimer(timeout);
+  }
+
+  void MakeParser() {
     parser_ = std::make_unique<rpc::Http1Parser>(rpc::Http1Parser::Kind::kRequest,
                                                  server_->options_.max_head_bytes);
-    ArmTimer(timeout);
   }
 
   void ArmTimer(Duration timeout) {
@@ -109,7 +117,7 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
     if (phase_ == Phase::kHead && input_.empty() && !is_first_)
       ArmTimer(server_->options_.head_timeout);  // it was idle until now
     input_.append(buffer_.data(), *bytes);
-    if (phase_ == Phase::kAnswering) return;  // early; it waits
+    if (phase_ == Phase::kAnswering) return CountHead();  // early; it waits
     Parse();
   }
 
@@ -123,7 +131,9 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
         return Send(AnswerToNonsense(used.error().code));
       }
       input_.erase(0, *used);
+      CountHead();
       if (phase_ == Phase::kHead) {
+        if (IsLargeHead() && AreTooMuch()) return Refuse();
         if (!parser_->head_done()) return Read();
         OnHead();
         continue;
@@ -217,20 +227,38 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
     Send(std::move(answer));
   }
 
-  // True if all bodies together are too large and this one was refused.
+  // True if all heads and bodies together are too large and this one was refused.
   bool RefuseTooMuch() {
-    if (server_->stats_.gathered_bytes <= server_->options_.max_gathered_bytes) return false;
+    if (!AreTooMuch()) return false;
     // A body that is passed on needs no room.
     const bool is_streamed = std::holds_alternative<StreamBody>(action_);
     if (is_streamed && held_bytes_ == 0) return false;
+    Refuse();
+    return true;
+  }
+
+  // What has come behind the head is of the body.
+  bool IsLargeHead() const {
+    const std::size_t unparsed = parser_->head_done() ? 0 : input_.size();
+    return parser_->held_bytes() + unparsed > kUsualHeadBytes;
+  }
+
+  bool AreTooMuch() const {
+    return server_->stats_.gathered_bytes > server_->options_.max_gathered_bytes;
+  }
+
+  void Refuse() {
     ++server_->stats_.bad_requests;
     rpc::HttpResponse refusal = HttpError(503, "too many requests");
-    if (is_streamed) {
+    if (phase_ == Phase::kHead) {
+      keep_alive_ = false;  // it may be followed by the rest of the head, or by a body
+      ForgetHead();
+      Send(std::move(refusal));
+    } else if (std::holds_alternative<StreamBody>(action_)) {
       SendStreamed(std::move(refusal));
     } else {
       Send(std::move(refusal));
     }
-    return true;
   }
 
   void Send(rpc::HttpResponse response) {
@@ -274,6 +302,18 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
                    });
   }
 
+  // The head, and what has come and is not parsed yet.
+  void CountHead() {
+    const std::size_t bytes = input_.size() + parser_->held_bytes();
+    if (bytes == head_bytes_) return;
+    server_->stats_.gathered_bytes += bytes;
+    server_->stats_.gathered_bytes -= std::exchange(head_bytes_, bytes);
+  }
+  void ForgetHead() {
+    input_ = std::string();
+    MakeParser();
+    CountHead();
+  }
   void CountBody(std::size_t bytes) {
     counted_bytes_ += bytes;
     server_->stats_.gathered_bytes += bytes;
@@ -289,6 +329,11 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
     body_.clear();
   }
 
+  void Release() {
+    ReleaseBody();
+    if (server_ != nullptr) server_->stats_.gathered_bytes -= std::exchange(head_bytes_, 0);
+  }
+
   PeerServer* server_;  // null when closed
   std::unique_ptr<PeerSocket> socket_;
   PeerTimer timer_;
@@ -296,6 +341,7 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
   std::string input_;  // received and not parsed yet
   std::unique_ptr<rpc::Http1Parser> parser_;
   std::string body_;
+  std::size_t head_bytes_ = 0;     // counted of input_ and parser_
   std::size_t counted_bytes_ = 0;  // of body_
   std::size_t held_bytes_ = 0;     // by the receiver
   std::size_t lingered_bytes_ = 0;

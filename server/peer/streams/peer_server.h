@@ -4,8 +4,8 @@
 // Used on the loop's thread, except Listen, which comes before Start. Bounds: the connections (at
 // the cap the oldest one that never sent a member's request makes room), the time for a head,
 // between the pieces of a body and for a whole message, the size of heads, and the bytes of all
-// bodies being collected, with those that receivers keep. Only bytes of the body itself are pieces:
-// its framing buys no time.
+// heads and of all bodies being collected, with those that receivers keep. Only bytes of the body
+// itself are pieces: its framing buys no time.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ namespace kvorum::server {
 struct PeerServerOptions {
   std::size_t max_connections = 512;
   std::size_t max_head_bytes = std::size_t{64} << 10;
-  std::size_t max_gathered_bytes = std::size_t{256} << 20;  // of all requests' bodies
+  std::size_t max_gathered_bytes = std::size_t{256} << 20;  // of all requests
   Duration head_timeout = std::chrono::seconds(10);         // from when the connection's first byte
                                                             // is due
   Duration idle_timeout = std::chrono::minutes(1);          // between requests

@@ -86,6 +86,11 @@ Result<PeerAnswer> PeerRequester::Ask(const PeerQuestion&, const std::string& ur
   return Fail(Code::kUnavailable, url + ": cannot be sent a body");
 }
 
+void PeerRequester::AskEach(const PeerQuestion& question, const std::vector<std::string>& urls,
+                            Duration timeout, const Take& take) {
+  AskAll(question.method, urls, question.path, timeout, take);
+}
+
 struct HttpPeerRequester::Impl {
   Impl(const PeerTls* tls, std::string near_address)
       : dialer(loop, loop, tls, std::move(near_address)) {}

@@ -42,6 +42,10 @@ class PeerRequester {
   using Take = std::function<bool(const std::string& url, Result<PeerAnswer> answer)>;
   virtual void AskAll(std::string_view method, const std::vector<std::string>& urls,
                       std::string_view path, Duration timeout, const Take& take) = 0;
+  // The same with all that the question has; a requester that cannot send its headers and body
+  // leaves them out.
+  virtual void AskEach(const PeerQuestion& question, const std::vector<std::string>& urls,
+                       Duration timeout, const Take& take);
   // The URL with its host as an address, so that two names of one host can be compared; unchanged
   // if it does not resolve.
   virtual std::string Resolve(const std::string& url) = 0;
@@ -61,14 +65,14 @@ class HttpPeerRequester final : public PeerRequester {
   using PeerRequester::Ask;
   Result<PeerAnswer> Ask(const PeerQuestion& question, const std::string& url,
                          Duration timeout) override;
+  void AskEach(const PeerQuestion& question, const std::vector<std::string>& urls, Duration timeout,
+               const Take& take) override;
   std::string Resolve(const std::string& url) override;
   // From any thread: ends requests in progress and refuses later ones.
   void Stop();
 
  private:
   struct Impl;
-  void AskEach(const PeerQuestion& question, const std::vector<std::string>& urls, Duration timeout,
-               const Take& take);
 
   std::unique_ptr<Impl> impl_;
 };

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
 
+#include "base/failpoint/failpoint.h"
 #include "raft/node.h"
 
 namespace kvorum::server {
@@ -23,6 +25,10 @@ void CatchUpLog::Ended(raft::MemberId peer, bool succeeded, TimePoint now) {
 void CatchUpLog::Update(const raft::Node& node, TimePoint now, std::uint64_t written_bytes,
                         bool has_space) {
   if (node.role() != raft::Role::kLeader || !has_space) return needs_.clear();
+  KV_FAILPOINT_RETURN("catchUpSegmentsAreFull", text) {
+    static_cast<void>(text);
+    return needs_.clear();
+  }
   for (auto& [peer, need] : needs_) {
     if (need.begun_bytes == 0) need.begun_bytes = std::max<std::uint64_t>(written_bytes, 1);
   }
@@ -59,6 +65,10 @@ raft::Index CatchUpLog::Needed() const {
 raft::Index CatchUpLog::Bound(raft::Index index, std::size_t log_size_bytes) const {
   const raft::Index needed = Needed();
   if (needed == 0 || log_size_bytes > limits_.max_memory_bytes) return index;
+  KV_FAILPOINT_RETURN("catchUpMemoryIsFull", text) {
+    static_cast<void>(text);
+    return index;
+  }
   return std::min(index, needed);
 }
 

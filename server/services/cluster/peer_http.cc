@@ -8,6 +8,7 @@
 #include "base/log/logging.h"
 #include "base/text/parse_number.h"
 #include "rpc/http/http_error.h"
+#include "server/call/cluster_header.h"
 #include "server/call/quarantine.h"
 #include "server/call/reads.h"
 #include "server/call/request_batcher.h"
@@ -25,11 +26,6 @@ namespace kvorum::server {
 namespace {
 
 constexpr std::string_view kPromotePrefix = "/members/promote/";
-
-rpc::HttpResponse WithClusterId(const ClusterFacts& cluster, rpc::HttpResponse response) {
-  response.headers.push_back({"X-Etcd-Cluster-Id", IdText(cluster.cluster_id)});
-  return response;
-}
 
 // A follower sends its client's promotion here.
 void ServePromote(const PeerHttpParts& parts, const rpc::HttpRequest& request,
@@ -83,12 +79,15 @@ void ServeHistory(const PeerHttpParts& parts, const rpc::HttpRequest& request,
                   rpc::HttpReply reply) {
   constexpr std::size_t kFewPoints = 64;
   if (!MethodIsGet(request, reply)) return;
+  const ClusterFacts& cluster = parts.reads.cluster;
+  if (IsOtherCluster(request, cluster.cluster_id))
+    return reply.Send(WithClusterId(cluster, rpc::HttpError(412, "cluster ID mismatch")));
   const bool is_all = request.Query().starts_with("points=");
-  reply.Send(rpc::HttpResponse::Json(
-      200, EncodeHistoryJson({.member = parts.reads.cluster.member_id,
-                              .serves = !parts.quarantine.stands(),
-                              .history = parts.reads.store.history_sum().Newest(
-                                  is_all ? mvcc::HistorySum::kMaxPoints : kFewPoints)})));
+  const MemberHistory own{.member = cluster.member_id,
+                          .serves = !parts.quarantine.stands(),
+                          .history = parts.reads.store.history_sum().Newest(
+                              is_all ? mvcc::HistorySum::kMaxPoints : kFewPoints)};
+  reply.Send(WithClusterId(cluster, rpc::HttpResponse::Json(200, EncodeHistoryJson(own))));
 }
 
 // A member asks its leader for a new database.

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "base/text/parse_number.h"
+#include "rpc/http/http_error.h"
 #include "server/call/cluster_facts.h"
+#include "server/call/cluster_header.h"
 #include "server/replica/drive/replica.h"
 #include "server/state/membership.h"
 
@@ -62,15 +64,19 @@ bool AskHere(const ClusterFacts& cluster, DefragmentTurns& turns, const Question
 void HandleDefragmentTurns(rpc::HttpMux& mux, const ClusterFacts& cluster, DefragmentTurns& turns) {
   mux.HandlePrefix(std::string(kPrefix), [&cluster, &turns](const rpc::HttpRequest& request,
                                                             rpc::HttpReply reply) {
-    if (request.method != "POST")
-      return reply.Send(rpc::HttpResponse::Text(405, "Method Not Allowed\n"));
+    const auto send = [&](rpc::HttpResponse response) {
+      reply.Send(WithClusterId(cluster, std::move(response)));
+    };
+    if (request.method != "POST") return send(rpc::HttpResponse::Text(405, "Method Not Allowed\n"));
+    if (IsOtherCluster(request, cluster.cluster_id))
+      return send(rpc::HttpError(412, "cluster ID mismatch"));
     const auto question = Read(request.Path().substr(kPrefix.size()));
     if (!question.has_value() || !cluster.membership.View()->members.contains(question->member)) {
-      return reply.Send(rpc::HttpResponse::Text(404, "no such member\n"));
+      return send(rpc::HttpResponse::Text(404, "no such member\n"));
     }
     const bool has_turn = AskHere(cluster, turns, *question);
-    reply.Send(has_turn ? rpc::HttpResponse::Text(kYes, "yes\n")
-                        : rpc::HttpResponse::Text(409, "not now\n"));
+    send(has_turn ? rpc::HttpResponse::Text(kYes, "yes\n")
+                  : rpc::HttpResponse::Text(409, "not now\n"));
   });
 }
 
@@ -83,9 +89,13 @@ bool AskForDefragmentTurn(PeerRequester& peers, const ClusterFacts& cluster, Def
   if (leader == cluster.member_id) return AskHere(cluster, turns, question);
   const auto member = view->members.find(leader);
   if (member == view->members.end()) return false;
+  const std::string path = Write(question);
+  const PeerQuestion post{
+      .method = "POST", .path = path, .headers = ClusterIdLine(cluster.cluster_id), .body = {}};
   for (const std::string& url : member->second.peer_urls) {
-    const auto answer = peers.Ask("POST", url, Write(question), kTimeout);
-    if (answer.has_value()) return answer->status == kYes;
+    const auto answer = peers.Ask(post, url, kTimeout);
+    if (!answer.has_value()) continue;
+    return answer->status == kYes && !IsOtherCluster(answer->cluster_id, cluster.cluster_id);
   }
   return false;
 }

@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/member_id.h"
 #include "base/log/logging.h"
 #include "base/words.h"
 #include "rpc/http/http_error.h"
+#include "server/call/cluster_header.h"
 #include "server/call/reads.h"
 #include "server/services/maintenance/http_handlers.h"
 
@@ -17,7 +17,6 @@ namespace kvorum::server {
 namespace {
 
 constexpr int kMaxWaiting = 64;
-constexpr std::string_view kClusterIdHeader = "X-Etcd-Cluster-Id";
 // Texts of the store's errors have it on the API, not among members.
 constexpr std::string_view kApiPrefix = "etcdserver: ";
 
@@ -81,9 +80,7 @@ void Answer(const Reads& reads, std::int64_t revision, rpc::HttpReply& reply) {
   if (hash->hash != 0) body["hash"] = hash->hash;
   if (hash->compact_revision != 0) body["compact_revision"] = hash->compact_revision;
   if (hash->revision != 0) body["hash_revision"] = hash->revision;
-  rpc::HttpResponse response = rpc::HttpResponse::Json(200, body.dump());
-  response.headers.push_back({std::string(kClusterIdHeader), IdText(reads.cluster.cluster_id)});
-  reply.Send(std::move(response));
+  reply.Send(WithClusterId(reads.cluster, rpc::HttpResponse::Json(200, body.dump())));
 }
 
 // Counts a request that waits, for as long as it lives.
@@ -118,8 +115,7 @@ void HandleHashKv(rpc::HttpMux& mux, const Reads& reads) {
   mux.Handle(std::string(kHashKvPath),
              [&reads, taken](const rpc::HttpRequest& request, rpc::HttpReply reply) {
                if (!MethodIsGet(request, reply)) return;
-               const auto cluster = request.Header("x-etcd-cluster-id").value_or("");
-               if (!cluster.empty() && cluster != IdText(reads.cluster.cluster_id))
+               if (IsOtherCluster(request, reads.cluster.cluster_id))
                  return reply.Send(rpc::HttpError(412, "cluster ID mismatch"));
                const auto revision = DecodeHashKvJson(request.body.view());
                if (!revision.has_value())

@@ -9,6 +9,7 @@
 #include "base/api_errors.h"
 #include "base/log/logging.h"
 #include "base/majority.h"
+#include "server/call/cluster_header.h"
 #include "server/call/proposer.h"
 #include "server/call/quarantine.h"
 #include "server/call/reads.h"
@@ -143,11 +144,10 @@ Result<void> Reseeder::AskLeader() {
   const auto found = members->members.find(leader);
   if (found == members->members.end()) return Fail(kErrNoLeader.ToError());
   const std::string path = std::string(kReseedPrefix) + IdText(reads_.cluster.member_id);
-  const PeerQuestion question{
-      .method = "POST",
-      .path = path,
-      .headers = "X-Etcd-Cluster-Id: " + IdText(reads_.cluster.cluster_id) + "\r\n",
-      .body = {}};
+  const PeerQuestion question{.method = "POST",
+                              .path = path,
+                              .headers = ClusterIdLine(reads_.cluster.cluster_id),
+                              .body = {}};
   Result<PeerAnswer> answer = Fail(kErrNoLeader.ToError());
   for (const std::string& url : found->second.peer_urls) {
     answer = peers_.Ask(question, url, kAnswerTimeout);

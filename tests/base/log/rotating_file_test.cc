@@ -4,13 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace kvorum {
@@ -122,6 +125,94 @@ TEST_F(RotatingFileTest, AFileThatIsTakenAwayIsNoFault) {
   std::filesystem::remove(path_);
   log->Write("new\n");
   EXPECT_EQ(Read(path_), "new\n");
+}
+
+// The name is free for a moment after each rotation; a file that cannot be made there is tried
+// again at the next line. The content and mode of what a link leads to stay.
+class PlantedFileTest : public RotatingFileTest {
+ protected:
+  void SetUp() override {
+    RotatingFileTest::SetUp();
+    outside_ = folder_ / "outside";
+    Make("outside", "precious");
+    ::chmod(outside_.c_str(), 0600);
+    Make("server.log");
+    ::chmod(path_.c_str(), 0640);
+  }
+  // A log that has lost its file, and with it its folder.
+  std::unique_ptr<LogOutput> WithoutAFile() {
+    const auto elsewhere = folder_.string() + "-elsewhere";
+    auto log = Open({.max_size_mib = 1});
+    log->Write(std::string(kMib - 3, 'a') + "\n");
+    std::filesystem::remove(path_);
+    std::filesystem::rename(folder_, elsewhere);
+    log->Write("lost\n");
+    std::filesystem::rename(elsewhere, folder_);
+    EXPECT_FALSE(std::filesystem::exists(path_));
+    return log;
+  }
+  void ExpectUntouched() const {
+    EXPECT_EQ(Read(outside_), "precious");
+    struct stat status{};
+    ASSERT_EQ(::stat(outside_.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600U);
+  }
+
+  std::filesystem::path outside_;
+};
+
+TEST_F(PlantedFileTest, ALinkAtTheNameIsNotWrittenThrough) {
+  const auto log = WithoutAFile();
+  std::filesystem::create_symlink(outside_, path_);
+  log->Write("secret\n");
+  ExpectUntouched();
+  std::filesystem::remove(path_);
+  std::filesystem::create_hard_link(outside_, path_);
+  log->Write("secret\n");
+  ExpectUntouched();
+  std::filesystem::remove(path_);
+  log->Write("next\n");
+  EXPECT_EQ(Read(path_), "next\n");
+}
+
+TEST_F(PlantedFileTest, AFileThatOthersMayWriteIsNotWrittenAndOnesOwnIs) {
+  const auto log = WithoutAFile();
+  Make("server.log", "theirs\n");
+  ::chmod(path_.c_str(), 0666);
+  log->Write("secret\n");
+  EXPECT_EQ(Read(path_), "theirs\n");
+  ::chmod(path_.c_str(), 0600);
+  log->Write("next\n");
+  EXPECT_EQ(Read(path_), "theirs\nnext\n");
+}
+
+TEST_F(PlantedFileTest, ALinkThatIsPlantedDuringARotationIsNotWrittenThrough) {
+  const auto log = Open({.max_size_mib = 1});
+  std::atomic<bool> plants = false;
+  std::atomic<bool> ends = false;
+  std::thread planter([&] {
+    while (!ends) {
+      if (plants) static_cast<void>(!::symlink(outside_.c_str(), path_.c_str()));
+    }
+  });
+  int planted = 0;
+  for (int round = 0; round < 3'000 && planted < 10; ++round) {
+    log->Write(std::string(kMib - 3, 'a') + "\n");
+    plants = true;
+    log->Write("aaa\n");
+    plants = false;
+    if (std::filesystem::is_symlink(path_)) {
+      ++planted;
+      std::filesystem::remove(path_);
+    }
+    for (const std::string& name : Old()) {
+      if (name != "outside") std::filesystem::remove(folder_ / name);
+    }
+  }
+  ends = true;
+  planter.join();
+  EXPECT_GT(planted, 0) << "no link came in between";
+  ExpectUntouched();
 }
 
 // --- old files -----------------------------------------------------------------------------------

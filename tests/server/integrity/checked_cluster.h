@@ -148,16 +148,24 @@ class CheckedCluster {
         if (take(url, cluster_.Answer(number_, NumberOf(url), path))) return;
       }
     }
+    void AskEach(const PeerQuestion& question, const std::vector<std::string>& urls,
+                 Duration timeout, const Take& take) override {
+      CheckNamesCluster(question);
+      AskAll(question.method, urls, question.path, timeout, take);
+    }
     Result<PeerAnswer> Ask(const PeerQuestion& question, const std::string& url,
                            Duration) override {
-      const std::string id =
-          IdText(cluster_.processes_[number_]->parts.services.cluster.cluster_id);
-      KV_CHECK(question.headers == "X-Etcd-Cluster-Id: " + id + "\r\n", "no cluster's id");
+      CheckNamesCluster(question);
       return cluster_.Answer(number_, NumberOf(url), question.path);
     }
     std::string Resolve(const std::string& url) override { return url; }
 
    private:
+    void CheckNamesCluster(const PeerQuestion& question) const {
+      const std::string id =
+          IdText(cluster_.processes_[number_]->parts.services.cluster.cluster_id);
+      KV_CHECK(question.headers == "X-Etcd-Cluster-Id: " + id + "\r\n", "no cluster's id");
+    }
     static std::size_t NumberOf(std::string_view url) {
       constexpr std::string_view kBegin = "http://10.0.0.";
       std::size_t number = 0;
