@@ -237,7 +237,7 @@ Result<void> Node::Dispatch(Message& message) {
     case MessageType::kProp:
       return is_leader ? HandleProposals(message) : Result<void>();
     case MessageType::kReadIndex:
-      // Ignores those that are no longer members, or not yet.
+      // Ignores those that are not members now.
       if (is_leader && tracker_.IsMember(message.from)) HandleReadIndex(message);
       return {};
     case MessageType::kReadIndexResp:

@@ -5,6 +5,8 @@
 // another and are kept as intervals, of which there are as many as the client has other ids
 // between them. Beyond kMost intervals the lowest one is forgotten, and beyond kMost ids that the
 // client chose ahead of the stream the oldest one.
+//
+// Used by its stream's executor only.
 #pragma once
 
 #include <cstddef>

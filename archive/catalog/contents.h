@@ -89,7 +89,7 @@ struct Plan {
   BaseName base;
   std::vector<LogName> logs{};  // the last one may lead past the target
   Target target;
-  // No entry behind it, whatever the target: another history left this one there.
+  // No entry behind it is taken: another history left this one there.
   std::optional<raft::Index> end;
 };
 // Looks in `history`, or, without one, in the only head and what it left, its parents up to where

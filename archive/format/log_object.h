@@ -1,6 +1,6 @@
 // A log object: committed entries, one after the other, as a segment of the log has them
 // (wal/format.h). The running CRC goes on from object to object, so that each says which one it
-// follows. Laid in a folder behind a head of its own, the records are a log that etcd-dump-logs
+// follows. Laid in a folder behind a head, the records are a log that etcd-dump-logs
 // reads.
 #pragma once
 

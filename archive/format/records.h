@@ -44,8 +44,8 @@ struct HistoryRecord {
   friend bool operator==(const HistoryRecord&, const HistoryRecord&) = default;
 };
 
-// The archive's writer was alive then, and everything up to the index was archived: an interval
-// without writes is told from a writer that died.
+// The archive's writer was alive then, and everything up to the index was archived: so an interval
+// without writes differs from a writer that died.
 struct Mark {
   UnixMillis time_ms = 0;
   raft::Index index = 0;

@@ -97,6 +97,26 @@ StoreErrorKind KindOfCurlError(CURLcode code) {
   }
 }
 
+// The same for every request.
+void SetRules(CURL* easy, const TransportOptions& options) {
+  SetOption(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  SetOption(easy, CURLOPT_FOLLOWLOCATION, 0L);
+  SetOption(easy, CURLOPT_PATH_AS_IS, 1L);
+  SetOption(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  SetOption(easy, CURLOPT_NOSIGNAL, 1L);
+  SetOption(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+  SetOption(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+  SetOption(easy, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+  if (!options.ca_file.empty()) SetOption(easy, CURLOPT_CAINFO, options.ca_file.c_str());
+  SetOption(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout.count()));
+  SetOption(easy, CURLOPT_LOW_SPEED_LIMIT, kStallBytesPerSecond);
+  SetOption(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.stall_timeout.count()));
+  SetOption(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(options.whole_timeout.count()));
+  SetOption(easy, CURLOPT_EXPECT_100_TIMEOUT_MS, kExpectTimeoutMs);
+  // A name that is still being resolved when its time is over does not hold up the end of the call.
+  SetOption(easy, CURLOPT_QUICK_EXIT, 1L);
+}
+
 }  // namespace
 
 std::string_view HttpMethodName(HttpMethod method) {
@@ -196,6 +216,37 @@ struct HttpTransport::Call {
     return true;
   }
 
+  // The request's method and body, and this as the receiver of its answer.
+  void SetCallbacks() {
+    SetOption(easy, CURLOPT_HEADERFUNCTION, &OnHeader);
+    SetOption(easy, CURLOPT_HEADERDATA, static_cast<void*>(this));
+    SetOption(easy, CURLOPT_WRITEFUNCTION, &OnBody);
+    SetOption(easy, CURLOPT_WRITEDATA, static_cast<void*>(this));
+    SetOption(easy, CURLOPT_NOPROGRESS, 0L);
+    SetOption(easy, CURLOPT_XFERINFOFUNCTION, &OnProgress);
+    SetOption(easy, CURLOPT_XFERINFODATA, static_cast<void*>(this));
+    switch (request.method) {
+      case HttpMethod::kGet:
+        SetOption(easy, CURLOPT_HTTPGET, 1L);
+        break;
+      case HttpMethod::kHead:
+        SetOption(easy, CURLOPT_NOBODY, 1L);
+        break;
+      case HttpMethod::kPut:
+        SetOption(easy, CURLOPT_UPLOAD, 1L);
+        SetOption(easy, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+        SetOption(easy, CURLOPT_READFUNCTION, &OnUpload);
+        SetOption(easy, CURLOPT_READDATA, static_cast<void*>(this));
+        SetOption(easy, CURLOPT_SEEKFUNCTION, &OnSeek);
+        SetOption(easy, CURLOPT_SEEKDATA, static_cast<void*>(this));
+        break;
+      case HttpMethod::kPost:
+        SetOption(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+        SetOption(easy, CURLOPT_POSTFIELDS, request.body.data());
+        break;
+    }
+  }
+
   int Status() const {
     long status = 0;
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
@@ -226,54 +277,13 @@ StoreResult<HttpAnswer> HttpTransport::Do(const HttpRequest& request, const Body
   if (request.body.size() < kExpectFromBytes) lines.Add("Expect:");
   std::array<char, CURL_ERROR_SIZE> text{};
 
+  SetRules(easy, options_);
   SetOption(easy, CURLOPT_URL, request.url.c_str());
-  SetOption(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  SetOption(easy, CURLOPT_FOLLOWLOCATION, 0L);
-  SetOption(easy, CURLOPT_PATH_AS_IS, 1L);
-  SetOption(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  SetOption(easy, CURLOPT_NOSIGNAL, 1L);
-  SetOption(easy, CURLOPT_SSL_VERIFYPEER, 1L);
-  SetOption(easy, CURLOPT_SSL_VERIFYHOST, 2L);
-  SetOption(easy, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
-  if (!options_.ca_file.empty()) SetOption(easy, CURLOPT_CAINFO, options_.ca_file.c_str());
-  SetOption(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout.count()));
-  SetOption(easy, CURLOPT_LOW_SPEED_LIMIT, kStallBytesPerSecond);
-  SetOption(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options_.stall_timeout.count()));
-  SetOption(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(options_.whole_timeout.count()));
-  SetOption(easy, CURLOPT_EXPECT_100_TIMEOUT_MS, kExpectTimeoutMs);
-  // A name that is still being resolved when its time is over does not hold up the end of the call.
-  SetOption(easy, CURLOPT_QUICK_EXIT, 1L);
   SetOption(easy, CURLOPT_FRESH_CONNECT, renew_ ? 1L : 0L);
   SetOption(easy, CURLOPT_ERRORBUFFER, text.data());
   SetOption(easy, CURLOPT_USERAGENT, "kvorum");
   SetOption(easy, CURLOPT_HTTPHEADER, lines.list);
-  SetOption(easy, CURLOPT_HEADERFUNCTION, &Call::OnHeader);
-  SetOption(easy, CURLOPT_HEADERDATA, static_cast<void*>(&call));
-  SetOption(easy, CURLOPT_WRITEFUNCTION, &Call::OnBody);
-  SetOption(easy, CURLOPT_WRITEDATA, static_cast<void*>(&call));
-  SetOption(easy, CURLOPT_NOPROGRESS, 0L);
-  SetOption(easy, CURLOPT_XFERINFOFUNCTION, &Call::OnProgress);
-  SetOption(easy, CURLOPT_XFERINFODATA, static_cast<void*>(&call));
-  switch (request.method) {
-    case HttpMethod::kGet:
-      SetOption(easy, CURLOPT_HTTPGET, 1L);
-      break;
-    case HttpMethod::kHead:
-      SetOption(easy, CURLOPT_NOBODY, 1L);
-      break;
-    case HttpMethod::kPut:
-      SetOption(easy, CURLOPT_UPLOAD, 1L);
-      SetOption(easy, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
-      SetOption(easy, CURLOPT_READFUNCTION, &Call::OnUpload);
-      SetOption(easy, CURLOPT_READDATA, static_cast<void*>(&call));
-      SetOption(easy, CURLOPT_SEEKFUNCTION, &Call::OnSeek);
-      SetOption(easy, CURLOPT_SEEKDATA, static_cast<void*>(&call));
-      break;
-    case HttpMethod::kPost:
-      SetOption(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
-      SetOption(easy, CURLOPT_POSTFIELDS, request.body.data());
-      break;
-  }
+  call.SetCallbacks();
   renew_ = false;
 
   const CURLcode code = Perform(easy);

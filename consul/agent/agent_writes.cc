@@ -105,7 +105,7 @@ std::string_view BadId(const sync::Entry& entry) {
   return "";
 }
 
-// Who asks for a change, and whose token writes it, must both be allowed to.
+// The caller, and the owner of the token that writes, must both be allowed to.
 std::vector<WriteQuestion> QuestionsOf(const std::string& caller, const std::string& writer,
                                        const sync::EntryPlace& written,
                                        const sync::EntryPlace& also_touched) {
@@ -207,7 +207,7 @@ void AgentWrites::DeregisterService(Exchange exchange) {
   const std::string id = exchange.rest();
   const sync::Entry* const entry = view.Entry(id);
   if (entry == nullptr) return exchange.Text(404, UnknownService(id));
-  // A token that is given removes the service, whatever it was registered with.
+  // The service is removed with the token that is given, if one is.
   const std::string token = exchange.token().empty() ? entry->token : exchange.token();
   ChangeIfAllowed(std::move(exchange), {{.places = {sync::PlaceOf(*entry)}, .token = token}},
                   [this, id, token] { return RemoveService(id, token); });

@@ -17,7 +17,7 @@ TimePoint OwnRecords::Step(TimePoint now) {
   has_moved_ = false;
   next_ = now + kPause;
   const Topic topic{.kind = Topic::Kind::kNode, .name = parts_.node};
-  // What changes during the look is looked at again.
+  // A change during the look leads to another one.
   const std::uint64_t index = parts_.copy->IndexOf(topic);
   const bool looks_again = Look();
   wait_ = parts_.copy->WaitFor(

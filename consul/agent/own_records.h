@@ -35,7 +35,7 @@ class OwnRecords {
   const AgentParts& parts_;
   bool has_moved_ = true;
   TimePoint next_{};
-  // As the copy was at the last look.
+  // The copy's, at the last look.
   bool has_node_ = false;
   std::set<std::string> expected_;  // ids of services
   sync::Loop loop_;

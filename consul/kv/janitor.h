@@ -52,7 +52,7 @@ class Janitor {
   bool is_elected() const;
 
   // Removes the record of a node whose agent is dead, its services and its sessions, also if
-  // another agent is the janitor. A node that lives stays as it is, which is no error. kNotFound:
+  // another agent is the janitor. A node that lives stays as it is, without an error. kNotFound:
   // there is no such node, or it is an external one. Calls back on the executor, once.
   void RemoveNode(const std::string& node, std::move_only_function<void(Result<void>)> on_done);
 

@@ -81,7 +81,7 @@ class Leases final : public mvcc::LeaseChecker, public mvcc::LeaseAttachments {
 
   using Renewal = lease::Lessor::Renewal;
   // `settled`, unless null, is kept if the outcome is kExpired, and then runs on the apply
-  // executor, once: when the lease is revoked, this member is no longer primary, or it has waited
+  // executor, once: when the lease is revoked, this member is not primary any more, or it has waited
   // for long.
   lease::Lessor::Renewed Renew(lease::LeaseId id, Task settled);
 

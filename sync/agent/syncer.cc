@@ -56,10 +56,12 @@ Syncer::Syncer(Store& store, Executor& executor, SyncerOptions options, const Ag
       output_rng_(rng_()),
       shared_(RegistryOptionsOf(options_)),
       loop_(executor, [this](TimePoint now) { return Step(now); }),
-      full_now_([this] { loop_.Wake(); }),
-      full_soon_([this] { loop_.Wake(); }),
-      changed_([this] { loop_.Wake(); }),
-      pause_([this](Pass due) { (due == Pass::kFull ? full_now_ : changed_).Fire(); }),
+      triggers_{.full_now = Trigger([this] { loop_.Wake(); }),
+                .full_soon = Trigger([this] { loop_.Wake(); }),
+                .changed = Trigger([this] { loop_.Wake(); })},
+      pause_([this](Pass due) {
+        (due == Pass::kFull ? triggers_.full_now : triggers_.changed).Fire();
+      }),
       session_(store, executor.clock(), loop_.handle(), SessionOptions(options_), rng_()),
       pass_(store, shared_, pause_, loop_.handle(), PassOptions(options_)),
       permission_(store, loop_.handle(), PassOptions(options_)),
@@ -113,7 +115,7 @@ Result<void> Syncer::Register(Entry entry) {
     const std::lock_guard lock(shared_.mutex);
     KV_RETURN_IF_ERROR(shared_.registry.Register(std::move(entry)));
   }
-  changed_.Fire();
+  triggers_.changed.Fire();
   return {};
 }
 
@@ -137,7 +139,7 @@ Result<void> Syncer::Deregister(const std::string& id, const std::string& token)
     const std::lock_guard lock(shared_.mutex);
     KV_RETURN_IF_ERROR(shared_.registry.Deregister(id, token));
   }
-  changed_.Fire();
+  triggers_.changed.Fire();
   return {};
 }
 
@@ -151,7 +153,7 @@ Result<void> Syncer::UpdateCheck(const std::string& id, const std::string& check
     KV_TRY(is_due, shared_.registry.UpdateCheck(id, check, health, output, Now(), output_rng_));
     is_waiting = shared_.registry.next_output() < waited;
   }
-  if (is_due) changed_.Fire();
+  if (is_due) triggers_.changed.Fire();
   if (is_waiting) loop_.Wake();
   return {};
 }
@@ -189,7 +191,7 @@ TimePoint Syncer::Step(TimePoint now) {
   if (leaving_.is_over) return Save(now);
   TimePoint due = session_.Step(now);
   if (session_.TakeLeaseLost()) is_lease_lost_ = true;
-  if (session_.TakeReachableAgain()) full_soon_.Fire();
+  if (session_.TakeReachableAgain()) triggers_.full_soon.Fire();
   {
     const std::lock_guard lock(shared_.mutex);
     if (shared_.registry.TakeDueOutputs(now)) schedule_.WantPartial();
@@ -224,9 +226,9 @@ void Syncer::TakeTriggers(TimePoint now) {
     MarkAllDirty();
     schedule_.WantFullNow();
   }
-  if (full_soon_.Take()) schedule_.WantFull(now, rng_);
-  if (full_now_.Take()) schedule_.WantFullNow();
-  if (changed_.Take()) schedule_.WantPartial();
+  if (triggers_.full_soon.Take()) schedule_.WantFull(now, rng_);
+  if (triggers_.full_now.Take()) schedule_.WantFullNow();
+  if (triggers_.changed.Take()) schedule_.WantPartial();
 }
 
 void Syncer::BeginPass(Pass kind) {

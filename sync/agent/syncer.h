@@ -108,7 +108,7 @@ class Syncer {
   void AskToWrite(const std::vector<EntryPlace>& places, const std::string& token,
                   WritePermission::OnAnswer on_answer);
   Result<void> Register(Entry entry);
-  // With a token, the entry is removed from the store with that instead of its own.
+  // A token replaces the entry's for its removal from the store.
   Result<void> Deregister(const std::string& id, const std::string& token = {});
   Result<void> UpdateCheck(const std::string& id, const std::string& check, Health health,
                            std::string_view output);
@@ -121,10 +121,10 @@ class Syncer {
   // Changes made while this is held become visible together, as far as one transaction holds them.
   Pause& pause() { return pause_; }
   // A full sync as soon as it can run.
-  void SyncNow() { full_now_.Fire(); }
+  void SyncNow() { triggers_.full_now.Fire(); }
   // A full sync soon, for a program that knows better than this class that the store can be reached
   // again, or that its client got other credentials.
-  void SyncSoon() { full_soon_.Fire(); }
+  void SyncSoon() { triggers_.full_soon.Fire(); }
 
   SyncerStatus status() const;
   // Counts the full passes that have begun; the newest may be under way. One ends before the next
@@ -146,6 +146,11 @@ class Syncer {
   void Report(const Error& error);
   TimePoint Now() const { return executor_.clock().Now(); }
 
+  struct Triggers {
+    Trigger full_now;
+    Trigger full_soon;
+    Trigger changed;
+  };
   struct Leaving {
     std::atomic<bool> is_cancelled = false;  // by a stop
     bool is_over = false;
@@ -182,9 +187,7 @@ class Syncer {
   Rng output_rng_;  // under the registry's lock
   mutable SharedRegistry shared_;
   Loop loop_;
-  Trigger full_now_;
-  Trigger full_soon_;
-  Trigger changed_;
+  Triggers triggers_;
   Pause pause_;
   AgentSession session_;
   CatalogPass pass_;

@@ -121,7 +121,7 @@ TEST_F(ConsulAgentCheck, AnOutputThatIsTooLongIsCutWithAWordAboutIt) {
   EXPECT_EQ(report(before + "\xc3\xa4\xc3\xa4"), before + " ... (captured 4095 of 4099 bytes)");
   EXPECT_EQ(Put("/v1/agent/check/warn/t?note=" + whole + "y"), "200 ");
   EXPECT_EQ(OutputOf("t"), whole + " ... (captured 4096 of 4097 bytes)");
-  // The route takes so much, whatever the others do.
+  // This route takes more than the others do.
   for (const Route& route : handlers_) {
     const bool is_report = route.path == "/v1/agent/check/update/";
     EXPECT_EQ(route.max_body_bytes > mebibyte.size() + 1000, is_report) << route.path;

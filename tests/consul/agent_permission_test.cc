@@ -1,5 +1,5 @@
-// What the store refuses changes nothing of the agent's list: the question before each write of
-// /v1/agent.
+// A write that the store refuses changes nothing of the agent's list: the question before each
+// write of /v1/agent.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -142,7 +142,7 @@ TEST_F(ConsulAgentPermission, ARefusedChangeOfWhatIsThereChangesNothing) {
   refuse("web's", "/v1/agent/check/fail/up2");
   EXPECT_EQ(PutAs("web's", "/v1/agent/check/pass/up"), "200 ");
   EXPECT_EQ(StatusOf("up"), "passing");
-  // What is not there is said as ever.
+  // An id that is not there is answered as ever.
   EXPECT_THAT(PutAs("reader", "/v1/agent/service/deregister/x"), StartsWith("404 "));
   EXPECT_THAT(PutAs("reader", "/v1/agent/check/pass/x"), StartsWith("404 "));
 }
@@ -162,7 +162,7 @@ TEST_F(ConsulAgentPermission, WhoeverWritesTheServiceMustBeAllowedToo) {
   EXPECT_FALSE(Kept("web").has_value());
 }
 
-// As when the rights were given after a definition file's service had been refused.
+// The rights were given after a definition file's service had been refused.
 TEST_F(ConsulAgentPermission, AnEntryThatWasBlockedIsWrittenWhenTheStoreAllowsIt) {
   denied_ = {{"t", "web"}};
   sync::Entry entry{.id = "web", .name = "web", .value = ""};

@@ -266,7 +266,7 @@ TEST_F(ConsulAgentService, AnIdOfAnyOtherCharacterIsTheSameInEveryRoute) {
   }
 }
 
-// As Go's decoder takes them: null is an object without members, nothing is no JSON.
+// Go's decoder takes them so: null is an object without members, nothing is no JSON.
 TEST_F(ConsulAgentService, ABodyOfNullIsAnEmptyObjectAndNoBodyIsNone) {
   Put(kServiceTarget, R"({"Name":"web","Check":{"CheckID":"c","TTL":"9s"}})");
   const std::string before = Get("/v1/agent/services") + Get("/v1/agent/checks");
@@ -325,7 +325,7 @@ TEST_F(ConsulAgentService, WithTagOverrideTheCatalogsTagsAreTakenOver) {
   End();
   Begin(*state);
   EXPECT_EQ(Kept("free")->details.tags, given);
-  // Who registers the service again says what the tags are.
+  // Another registration says what the tags are.
   Put(kServiceTarget, R"({"Name":"free","Tags":["b"],"EnableTagOverride":true})");
   EXPECT_EQ(Kept("free")->details.tags, std::vector<std::string>{"b"});
   syncer_->SyncNow();

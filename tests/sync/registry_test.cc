@@ -239,7 +239,7 @@ TEST(SyncAgentState, TheFileIsReplacedWholeAndBelongsToOneProcess) {
   EXPECT_THAT(StateFile::Open(path).error().message, testing::HasSubstr("it is a symbolic link"));
   std::filesystem::rename(dir / "elsewhere", path);
   {
-    // What comes there after the look at the name is not believed either.
+    // A link that comes there after the look at the name is not believed either.
     const auto file = StateFile::Open(path).value();
     std::filesystem::rename(path, dir / "elsewhere");
     std::filesystem::create_symlink(dir / "elsewhere", path);

@@ -237,7 +237,7 @@ class PeerServer::Session : public std::enable_shared_from_this<Session> {
     return true;
   }
 
-  // What has come behind the head is of the body.
+  // Bytes behind the head are of the body.
   bool IsLargeHead() const {
     const std::size_t unparsed = parser_->head_done() ? 0 : input_.size();
     return parser_->held_bytes() + unparsed > kUsualHeadBytes;

@@ -143,7 +143,7 @@ void WatchSession::Handle(const SharedBytes& bytes) {
   GoOn();
 }
 
-// A caller that may not read the range, or whose token is no longer valid, is refused this watcher
+// A caller that may not read the range, or whose token has expired, is refused this watcher
 // and keeps the others. An impossible revision is reported first, to anybody.
 void WatchSession::Create(const SharedBytes& bytes, const watch::CreateRequest& request) {
   const Access& access = reads_.access;

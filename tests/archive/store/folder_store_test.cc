@@ -252,8 +252,8 @@ TEST_F(FolderOnDiskTest, SymbolicLinksAreNotFollowed) {
   EXPECT_TRUE(std::filesystem::exists(root_ + "/outside/secret"));
 }
 
-// The power goes at each of the operations of a run in turn, with each fate that the disk has for what
-// was not synced: each object is whole or absent, and those whose Put had returned are there.
+// The power goes at each of the operations of a run in turn, with each fate that the disk has for
+// what was not synced: each object is whole or absent, and those whose Put had returned are there.
 class FolderCrashTest : public testing::TestWithParam<Keep> {
  protected:
   static constexpr std::size_t kObjects = 3;
