@@ -184,7 +184,7 @@ TEST(RaftLogDeathTest, BrokenPromisesOfTheDriverStopTheProcess) {
   EXPECT_DEATH(log.SetPersisted(1), "not given to the disk");
   log.CommitTo(1);
   EXPECT_DEATH(log.TruncateFrom(1), "truncating what is committed");
-  EXPECT_DEATH(log.SetApplied(1), "not given out");
+  EXPECT_DEATH(log.SetApplied(1), "before it was given out");
 }
 
 }  // namespace

@@ -177,7 +177,7 @@ TEST_F(SnapshotStreamTest, AClientThatTakesNothingForLongIsCutOff) {
   served_.lanes().RunFor(SnapshotStream::kLongestStall + std::chrono::seconds(2));
   ASSERT_TRUE(stream->status().has_value());
   EXPECT_EQ(stream->status()->code, Code::kUnavailable);
-  EXPECT_TRUE(stream->status()->message.contains("taken nothing for long"));
+  EXPECT_TRUE(stream->status()->message.contains("has not read for too long"));
   // Its place is free, also before its bytes are let go.
   EXPECT_EQ(Finish(*Open()).status.code, Code::kOk);
   stream->SetReading(true);

@@ -127,8 +127,11 @@ class ConnectionLimitTest : public testing::Test {
   // Every place is free again, and no more than there were.
   void ExpectAllFree() {
     EXPECT_TRUE(Eventually([&] { return open() == 0; }));
-    const auto served = Fill();
-    EXPECT_EQ(Connect()->ReceiveAll(), kRefused);
+    {
+      const auto served = Fill();
+      EXPECT_EQ(Connect()->ReceiveAll(), kRefused);
+    }
+    EXPECT_TRUE(Eventually([&] { return open() == 0; }));
   }
 
   TestServer server_;
