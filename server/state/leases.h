@@ -81,8 +81,8 @@ class Leases final : public mvcc::LeaseChecker, public mvcc::LeaseAttachments {
 
   using Renewal = lease::Lessor::Renewal;
   // `settled`, unless null, is kept if the outcome is kExpired, and then runs on the apply
-  // executor, once: when the lease is revoked, this member is not primary any more, or it has waited
-  // for long.
+  // executor, once: when the lease is revoked, this member is not primary any more, or it has
+  // waited for long.
   lease::Lessor::Renewed Renew(lease::LeaseId id, Task settled);
 
   // nullopt if there is no such lease. kErrLeaderChanged if this member is not primary. The keys

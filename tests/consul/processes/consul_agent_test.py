@@ -346,6 +346,8 @@ class Rights:
         self.refuse(REGISTER, {"Name": "web", "Check": {"CheckID": "service:db", "TTL": "60s"}}, web)
         self.assertEqual(self.everything(), before)
         self.assertEqual(self.send("/v1/agent/check/pass/service:web", None, web), (200, ""))
+        # The node's check counts for each of its services.
+        self.assertEqual(self.send("/v1/agent/check/pass/disk"), (200, ""))
         wait_until(lambda: self.agent.get("/v1/health/service/web?passing"), "the report in the catalog")
         self.assertEqual(self.send("/v1/agent/service/deregister/web", None, web), (200, ""))
         wait_until(lambda: self.agent.get("/v1/catalog/service/web") == [], "the service to go")
