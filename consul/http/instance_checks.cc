@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "consul/model/api_json.h"
 
@@ -13,16 +14,27 @@ bool ArePassing(const std::vector<CheckRecord>& checks) {
       checks, [](const CheckRecord& check) { return check.health == Health::kPassing; });
 }
 
+// The API's order, however they were registered.
+std::vector<const CheckRecord*> ById(const std::vector<CheckRecord>& checks) {
+  std::vector<const CheckRecord*> sorted;
+  sorted.reserve(checks.size());
+  for (const CheckRecord& check : checks) sorted.push_back(&check);
+  std::ranges::sort(sorted, {}, &CheckRecord::id);
+  return sorted;
+}
+
 }  // namespace
 
 void AppendNodeChecks(const NodeView& node, Json& checks) {
   if (!node.node->is_external)
     checks.push_back(SerfHealthJson(*node.node, node.is_alive, node.life_revision));
-  for (const CheckRecord& check : node.node->checks) checks.push_back(CheckJson(*node.node, check));
+  for (const CheckRecord* check : ById(node.node->checks))
+    checks.push_back(CheckJson(*node.node, *check));
 }
 
 void AppendServiceChecks(const ServiceRecord& service, Json& checks) {
-  for (const CheckRecord& check : service.checks) checks.push_back(CheckJson(service, check));
+  for (const CheckRecord* check : ById(service.checks))
+    checks.push_back(CheckJson(service, *check));
 }
 
 bool IsPassing(const Instance& instance) {

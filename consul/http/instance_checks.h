@@ -7,7 +7,8 @@
 
 namespace kvorum::consul {
 
-// Appends the node's checks as the API writes them; an agent's node begins with serfHealth.
+// Appends the node's checks as the API writes them, by their ids; an agent's node begins with
+// serfHealth.
 void AppendNodeChecks(const NodeView& node, Json& checks);
 void AppendServiceChecks(const ServiceRecord& service, Json& checks);
 bool IsPassing(const Instance& instance);

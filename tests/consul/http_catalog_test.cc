@@ -206,6 +206,17 @@ class CatalogWritesTest : public testing::Test {
   RoutesWorld world_;
 };
 
+TEST_F(CatalogWritesTest, ChecksAreListedByTheirIds) {
+  EXPECT_EQ(world_.Register(R"({"Node": "out", "Address": "192.0.2.1",
+      "Service": {"Service": "redis"},
+      "Checks": [{"CheckID": "b", "ServiceID": "redis"}, {"CheckID": "a", "ServiceID": "redis"},
+                 {"CheckID": "y"}, {"CheckID": "x"}]})"),
+            "200 true");
+  EXPECT_THAT(Members(world_.Get("/v1/health/service/redis")[0]["Checks"], "CheckID"),
+              ElementsAre("x", "y", "a", "b"));
+  EXPECT_THAT(Members(world_.Get("/v1/health/checks/redis"), "CheckID"), ElementsAre("a", "b"));
+}
+
 TEST_F(CatalogWritesTest, AnExternalNodeWithServiceAndChecksIsOneRevision) {
   const std::int64_t before = world_.store.revision();
   EXPECT_EQ(world_.Register(R"({

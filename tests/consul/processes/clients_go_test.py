@@ -13,14 +13,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import consul_fixture  # noqa: E402
 
 CLIENTS = pathlib.Path(__file__).resolve().parents[1] / "clients"
-FILES = ("Client", "KVClient", "Lock", "Semaphore", "Session", "Catalog", "Health", "Agent", "Service", "Node", "Status")
+FILES = ("Client", "KVClient", "Lock", "Semaphore", "Session", "Catalog", "Health", "Agent", "Service", "Node", "Status", "CoordinateNode")
 # Tests that ask for what is refused here, or differs (docs/consul.md), by the reason.
 REFUSED = {
     "a mesh": ("AgentServices_SidecarService", "AgentServices_ExternalConnectProxy", "AgentConnect.*", "CatalogConnect.*",
                "CatalogServiceUnmanagedProxy", "CatalogGatewayServices_.*", "HealthConnect.*", "HealthIngress",
-               "AgentServices_MultiPort", "AgentReload_MultiPort", "CatalogRegistration"),
-    "access control lists": ("AgentUpdateToken.*", "AgentServiceRegisterOpts_Token"),
-    "gossip between agents": ("AgentJoin", "AgentLeave", "AgentForceLeave.*", "AgentMembersOpts"),
+               "AgentServices_MultiPort", "AgentReload_MultiPort"),
+    "access control lists": ("AgentUpdateToken.*",),
+    "gossip between agents": ("AgentJoin", "AgentLeave", "AgentForceLeave", "AgentForceLeavePrune", "AgentMembersOpts"),
     "instances of the servers' own service": (
         "CatalogService", "CatalogServiceCached", "CatalogService_SingleTag", "CatalogService_NodeMetaFilter",
         "CatalogServices_NodeMetaFilter", "CatalogServices_FilterExpr_NodeMeta", "CatalogNode", "CatalogNodeServiceList",
@@ -62,7 +62,7 @@ class GoConsulTest(consul_fixture.ConsulCase):
         self.assertEqual(sorted(self.run_tests("api.test", f"^({'|'.join(wanted)})$")), sorted(wanted))
 
     def test_the_tests_of_its_watches(self):
-        passed = self.run_tests("watch.test", "^Test(Key|Services|Nodes|Service|Checks|Run|Parse)")
+        passed = self.run_tests("watch.test", "^Test(Key|Services|Nodes|Service|Checks|AgentService|Run|Parse)")
         self.assertGreater(len(passed), 10)
 
 
