@@ -74,7 +74,7 @@ std::string ExpectedSignature(const S3Server::Request& request, std::string_view
   if (scope.size() != 5) return "";
   const std::string place = credential.substr(credential.find('/') + 1);
   std::string key = "AWS4" + std::string(S3Server::kSecretKey);
-  for (const std::size_t part : {1, 2, 3, 4}) key = Hmac(key, scope[part]);
+  for (const std::size_t part : {1U, 2U, 3U, 4U}) key = Hmac(key, scope[part]);
   return HexText(Hmac(key, "AWS4-HMAC-SHA256\n" + HeaderOf(request, "x-amz-date") + "\n" + place +
                                "\n" + Sha256Hex(canonical)));
 }
