@@ -57,6 +57,7 @@ class Serving {
   struct Watched {
     const Integrity& integrity;
     const std::atomic<unsigned>& database_readers;
+    const archive::ArchiveStatus* archive = nullptr;  // null without an archive
     const tracing::Tracing* spans = nullptr;  // null: calls are not traced
   };
   // Hands the routers to the servers.
