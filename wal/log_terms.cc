@@ -31,8 +31,7 @@ Result<void> LogTerms::Update() {
     } else {
       KV_TRY(const bool is_whole, ReadOn());
       if (!has_next) return {};
-      if (!is_whole)
-        return FailDamaged(reader_->path(), reader_->offset(), reader_->bad_reason());
+      if (!is_whole) return FailDamaged(reader_->path(), reader_->offset(), reader_->bad_reason());
       read = OpenSegment(*next, reader_->checksums().rolling);
     }
     if (read.has_value()) continue;
@@ -68,7 +67,7 @@ Result<void> LogTerms::OpenSegment(const SegmentName& name,
   return {};
 }
 
-// Returns false if what follows is no record: it is being written, or damaged.
+// Returns false if the next record is damaged or still being written.
 Result<bool> LogTerms::ReadOn() {
   KV_RETURN_IF_ERROR(reader_->Refresh());
   while (true) {

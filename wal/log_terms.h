@@ -1,5 +1,5 @@
-// The terms of a log's entries, found by reading it to its end while its writer goes on: so each
-// committed entry is told from those of its index that it has replaced.
+// The terms of a log's entries, found by reading it to its end while its writer goes on. They
+// distinguish a committed entry from those of the same index that it has replaced.
 //
 // Used by one thread, which need not be the writer's. Memory: that of a SegmentReader, and 16 bytes
 // for each change of the term. Keeps its place: an Update reads what was written since the last

@@ -31,7 +31,7 @@ raft::Index KeptLog::Bound(raft::Index index, std::uint64_t written_bytes) {
   AddPoint(index, written);
   const bool is_past_bound = wanted < least && wanted < index;
   if (is_past_bound && !is_past_bound_) {
-    KV_WARN("the archive is so far behind that the log is no longer kept for it",
+    KV_WARN("the log outgrew its bound for an archive that is behind: old segments go",
             {"archived-index", wanted}, {"kept-behind-index", std::min(least, index)},
             {"max-bytes", max_bytes_});
   }
@@ -51,7 +51,8 @@ raft::Index KeptLog::LeastKept(std::int64_t written_bytes) const {
                                : fits->index;
 }
 
-// Points that are close to each other are dropped, and so are those past the bound but for the last.
+// Points that are close to each other are dropped, and so are those past the bound but for the
+// last.
 void KeptLog::AddPoint(raft::Index index, std::int64_t written_bytes) {
   if (!points_.empty() && index <= points_.back().index) return;
   const auto spacing = static_cast<std::int64_t>(max_bytes_ / (kMaxPoints / 2));

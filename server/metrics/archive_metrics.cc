@@ -37,10 +37,9 @@ double InSeconds(std::int64_t milliseconds) { return static_cast<double>(millise
 void AddArchivePlaces(MetricsRegistry& registry, const MetricSources& of) {
   const auto add = [&](std::string_view name, std::string_view help,
                        std::function<double(const ArchiveStatus::Values&)> read) {
-    AddArchiveRow(registry, of, MetricType::kGauge, name, help,
-                  [read = std::move(read)](const ArchiveStatus& status) {
-                    return read(status.values());
-                  });
+    AddArchiveRow(
+        registry, of, MetricType::kGauge, name, help,
+        [read = std::move(read)](const ArchiveStatus& status) { return read(status.values()); });
   };
   using Values = ArchiveStatus::Values;
   add("kvorum_archive_index", "The last entry of the log that this member knows to be archived.",

@@ -79,11 +79,11 @@ void AddServerMetrics(MetricsRegistry& registry, const MetricSources& of);   // 
 void AddStoreMetrics(MetricsRegistry& registry, const MetricSources& of);    // etcd_mvcc_*, _disk_*
 void AddNetworkMetrics(MetricsRegistry& registry, const MetricSources& of);  // etcd_network_*
 void AddCallMetrics(MetricsRegistry& registry, const MetricSources& of);     // grpc_server_*
-void AddProcessMetrics(MetricsRegistry& registry);                         // process_*, go_*, os_*
-void AddThreadMetrics(MetricsRegistry& registry);                          // kvorum_thread_*
-void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of);    // kvorum_*
+void AddProcessMetrics(MetricsRegistry& registry);                       // process_*, go_*, os_*
+void AddThreadMetrics(MetricsRegistry& registry);                        // kvorum_thread_*
+void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of);  // kvorum_*
 void AddArchiveMetrics(MetricsRegistry& registry, const MetricSources& of);  // kvorum_archive_*
-void AddQueueMetrics(MetricsRegistry& registry, const MetricSources& of);  // kvorum_queue_*
+void AddQueueMetrics(MetricsRegistry& registry, const MetricSources& of);    // kvorum_queue_*
 void AddAllMetrics(MetricsRegistry& registry, const MetricSources& of);
 
 }  // namespace kvorum::server

@@ -80,8 +80,8 @@ TEST_F(LogTermsTest, BeginBehindAReceivedSnapshot) {
   LogTerms terms(fs_, kDir);
   ASSERT_OK(terms.Update());
   EXPECT_EQ(terms.first_index(), 1U);
-  ASSERT_OK(writer_->SaveReceivedSnapshot(MakeMarker(1000, 3),
-                                          {.term = 3, .vote = 0, .commit = 1000}));
+  ASSERT_OK(
+      writer_->SaveReceivedSnapshot(MakeMarker(1000, 3), {.term = 3, .vote = 0, .commit = 1000}));
   AppendAndSync(MakeEntries(1001, 2, 3), {.term = 3, .vote = 0, .commit = 1002});
   ASSERT_OK(terms.Update());
   EXPECT_EQ(terms.first_index(), 1001U);

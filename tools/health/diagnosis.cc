@@ -277,7 +277,7 @@ class Rules {
           "before you replace any");
   }
 
-  // Only the leader archives; the others know what it has last told (docs/operations/archive.md).
+  // Only the leader archives; the others read its last mark.
   void Archive() {
     double newest_s = 0;
     double now_s = 0;
@@ -293,9 +293,9 @@ class Rules {
     }
     if (now_s == 0 || now_s - newest_s < kArchiveBehind_s) return;
     const std::string since =
-        newest_s == 0 ? "no member has archived anything since its start"
-                      : fmt::format("the archive has everything only up to {:.0f} s ago",
-                                    now_s - newest_s);
+        newest_s == 0
+            ? "no member has archived anything since its start"
+            : fmt::format("the archive has everything only up to {:.0f} s ago", now_s - newest_s);
     Add(Severity::kCritical, "archive-behind", "cluster", since,
         "what came later is lost with the cluster: look at the members' lines about the archive "
         "and at its store");
@@ -308,8 +308,8 @@ class Rules {
     if (is_in("state=\"refused\""))
       Add(Severity::kCritical, "archive-refused", name,
           "it archives nothing: the archive is of other data, or ahead of this member's",
-          "its log has the reason; give this cluster an --archive-url of its own, or begin a new "
-          "history by --archive-new-history");
+          "its log has the reason; use another --archive-url, or begin a new history by "
+          "--archive-new-history");
     if (is_in("state=\"failing\""))
       Add(Severity::kWarning, "archive-failing", name, "the archive's store fails",
           "its log has the store's error: look at the store, the credentials and the space");

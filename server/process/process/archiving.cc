@@ -47,7 +47,9 @@ Result<void> Archiving::Open(FileSystem& fs, LocalMember& member,
                                       DepartureOf(origin)));
   archiver_ = std::make_unique<archive::Archiver>(
       *member_,
-      [this, &fs] { return archive::OpenStore(ArchiveStoreOf(options_), fs, SystemClock(), stop_); },
+      [this, &fs] {
+        return archive::OpenStore(ArchiveStoreOf(options_), fs, SystemClock(), stop_);
+      },
       SystemClock(), stop_, status_, ArchiverOptionsOf(options_));
   return {};
 }
@@ -68,10 +70,9 @@ void NoteDepartures(FileSystem& fs, const datadir::DataDirectory& directory,
                     LocalMemberOptions& member) {
   member.on_departure = [&fs, root = directory.root](raft::Index last,
                                                      std::int64_t revision) -> Result<void> {
-    return datadir::WriteArchiveOrigin(fs, root,
-                                       {.reason = std::string(datadir::kForcedNewCluster),
-                                        .index = last,
-                                        .revision = revision});
+    return datadir::WriteArchiveOrigin(
+        fs, root,
+        {.reason = std::string(datadir::kForcedNewCluster), .index = last, .revision = revision});
   };
 }
 

@@ -187,8 +187,7 @@ Result<void> Process::Impl::OpenMember() {
                                           .backend = threads.backend,
                                           .copier = threads.copier},
                                          std::move(member), ExitOnFatal));
-  if (archiving != nullptr)
-    KV_RETURN_IF_ERROR(archiving->Open(fs, *local_member, directory));
+  if (archiving != nullptr) KV_RETURN_IF_ERROR(archiving->Open(fs, *local_member, directory));
   // Behind the recovery, which may have ended it.
   return quarantine->Load();
 }

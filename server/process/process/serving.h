@@ -58,7 +58,7 @@ class Serving {
     const Integrity& integrity;
     const std::atomic<unsigned>& database_readers;
     const archive::ArchiveStatus* archive = nullptr;  // null without an archive
-    const tracing::Tracing* spans = nullptr;  // null: calls are not traced
+    const tracing::Tracing* spans = nullptr;          // null: calls are not traced
   };
   // Hands the routers to the servers.
   void Route(tracing::Tracing* spans, MetricsServer& metrics_server, const Watched& watched);

@@ -208,9 +208,10 @@ void LogWriter::DropKept() {
   const auto purged = writer_->Purge(options_.max_wals);
   const std::size_t removed = purged.value_or(std::size_t{0});
   if (removed != 0) {
-    KV_WARN("removed log files that followers or the archive may still need: the disk is short of "
-            "space",
-            {"files", removed}, {"up-to-index", kept});
+    KV_WARN(
+        "removed log files that followers or the archive may still need: the disk is short of "
+        "space",
+        {"files", removed}, {"up-to-index", kept});
   }
 }
 

@@ -132,7 +132,7 @@ class LogWriter {
   std::vector<std::shared_ptr<const raft::Snapshot>> received_;  // in the log, and not reported yet
   raft::Index received_index_ = 0;                               // of the last one
   raft::Index kept_up_to_ = 0;  // segments up to here are there for other readers alone; 0: none
-  bool waiting_for_space_ = false;                               // a timer will try again
+  bool waiting_for_space_ = false;  // a timer will try again
   bool closed_ = false;
 };
 

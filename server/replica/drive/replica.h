@@ -88,7 +88,8 @@ class Replica {
     std::function<void(raft::Fetch fetch)> fetch{};
     // raft::LostData::index() is another one. May be empty.
     std::function<void(raft::Index index)> lost_data_changed{};
-    // The index up to which the log's segments may go, when they might up to `index`. Empty: so far.
+    // The index up to which the log's segments may go, when they might up to `index`. Empty: so
+    // far.
     std::function<raft::Index(raft::Index index)> release_bound{};
   };
 

@@ -131,8 +131,7 @@ Result<void> LocalMember::BuildReplica(FileSystem& fs, RecoveredLog log,
   BuildLogWriter(fs, log, options);
   BuildStored(fs, options.wal_dir);
   apply_loop_ = std::make_unique<ApplyLoop>(
-      store(), *applier_, executors_.apply, *status_, options.slow_apply,
-      TellApplied(options),
+      store(), *applier_, executors_.apply, *status_, options.slow_apply, TellApplied(options),
       [this](const std::shared_ptr<const raft::Snapshot>& snapshot, Task done) {
         InstallSnapshot(snapshot, std::move(done));
       });

@@ -25,7 +25,7 @@ using std::chrono::seconds;
 
 constexpr std::size_t kAll = std::size_t{1} << 30;
 
-// Whoever waits makes the members run.
+// A wait makes the members run.
 class SteppingStop final : public archive::StopSignal {
  public:
   explicit SteppingStop(Scheduler& scheduler) : scheduler_(scheduler) {}
@@ -44,8 +44,8 @@ class MemberArchiveTest : public testing::Test {
     max_log_bytes_ = max_log_bytes;
     cluster_ = std::make_unique<SmallCluster>(size, seed, [this](LocalMemberOptions& options) {
       const auto number = static_cast<std::size_t>(options.name.back() - '0');
-      notes_.at(number) = std::make_unique<MemberNotes>(cluster_->scheduler().clock(),
-                                                        max_log_bytes_);
+      notes_.at(number) =
+          std::make_unique<MemberNotes>(cluster_->scheduler().clock(), max_log_bytes_);
       notes_.at(number)->AddTo(options);
       options.force_new_cluster = force_;
       options.on_departure = [this](raft::Index last, std::int64_t revision) -> Result<void> {
@@ -138,7 +138,7 @@ TEST_F(MemberArchiveTest, EveryMemberReadsTheSameCommittedEntries) {
     for (int round = 0; round < 5; ++round) {
       ASSERT_NO_FATAL_FAILURE(Put(20));
       const std::size_t leader = *cluster_->WaitForLeader();
-      // It takes entries that nobody else gets.
+      // Its next entries reach no other member.
       cluster_->Isolate(leader);
       for (int i = 0; i < 4; ++i) {
         cluster_->member(leader).Propose(RequestKind::kPut, PutBody("lost", std::to_string(i)),
@@ -146,9 +146,8 @@ TEST_F(MemberArchiveTest, EveryMemberReadsTheSameCommittedEntries) {
       }
       cluster_->RunFor(milliseconds(200));
       if (round % 2 == 0) static_cast<void>(archives_[leader]->FirstIndex());
-      ASSERT_TRUE(cluster_->RunUntil([&] {
-        return cluster_->Leader().has_value() && *cluster_->Leader() != leader;
-      }));
+      ASSERT_TRUE(cluster_->RunUntil(
+          [&] { return cluster_->Leader().has_value() && *cluster_->Leader() != leader; }));
       cluster_->network().MendAll();
       ASSERT_TRUE(cluster_->WaitForLeader().has_value());
     }
@@ -240,8 +239,8 @@ TEST_F(MemberArchiveTest, BehindAReceivedSnapshotTheLogBeginsAgain) {
   ASSERT_NO_FATAL_FAILURE({
     for (int i = 0; i < 300; ++i) {
       const auto now = cluster_->Leader();
-      ASSERT_TRUE(cluster_->Propose(*now, RequestKind::kPut, PutBody("k", std::to_string(i)))
-                      .has_value());
+      ASSERT_TRUE(
+          cluster_->Propose(*now, RequestKind::kPut, PutBody("k", std::to_string(i))).has_value());
     }
   });
   cluster_->network().MendAll();

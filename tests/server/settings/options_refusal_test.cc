@@ -342,8 +342,7 @@ TEST(OptionsTest, AnArchivesSettingsAreCheckedWhereOneIsAskedFor) {
   EXPECT_EQ(refusal("--archive-url=s3://key:secret@bucket", "--name=n"),
             "1: --archive-url: credentials do not belong into an archive's URL");
   constexpr const char* kFolder = "--archive-url=file:///backup";
-  EXPECT_EQ(refusal(kFolder, "--archive-interval=99ms"),
-            "1: --archive-interval must be >=100ms");
+  EXPECT_EQ(refusal(kFolder, "--archive-interval=99ms"), "1: --archive-interval must be >=100ms");
   EXPECT_EQ(refusal(kFolder, "--archive-interval=soon"),
             "2: invalid value \"soon\" for flag -archive-interval: parse error");
   EXPECT_EQ(refusal(kFolder, "--archive-base-interval=0s"),

@@ -156,10 +156,10 @@ TEST(DiagnosisTest, WhatMembersFindOutAboutTheirCopiesOfTheKeys) {
 TEST(DiagnosisTest, AnArchiveThatIsBehindRefusedOrHasGaps) {
   const auto page = [](std::string_view state, std::int64_t seconds_ago, int gaps) {
     const std::int64_t now = Healthy().now.time_since_epoch().count();
-    return MetricsPage::Parse(std::format(
-        "kvorum_archive_state{{state=\"{}\"}} 1\nkvorum_archive_time_seconds {}\n"
-        "kvorum_archive_gaps_total {}\n",
-        state, now - seconds_ago, gaps));
+    return MetricsPage::Parse(
+        std::format("kvorum_archive_state{{state=\"{}\"}} 1\nkvorum_archive_time_seconds {}\n"
+                    "kvorum_archive_gaps_total {}\n",
+                    state, now - seconds_ago, gaps));
   };
   ClusterFacts facts = Healthy();
   facts.members[0].reading.metrics = page("archiving", 1, 0);
