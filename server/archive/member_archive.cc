@@ -92,7 +92,7 @@ std::vector<archive::TimeMark> MemberArchive::MarksBehind(raft::Index index, std
 
 archive::TimeMark MemberArchive::NewestMark() { return parts_.notes.marks.Newest(); }
 
-// Applied entries are durable in the log, so what it has then shows which of an index counts.
+// An applied entry is durable, and the last one of its index in the log.
 Result<void> MemberArchive::UpdateTerms(raft::Index up_to) {
   if (up_to <= settled_) return {};
   const raft::Index applied = parts_.member.status().applied_index();
@@ -106,6 +106,7 @@ Result<std::vector<raft::Entry>> MemberArchive::Read(raft::Index from, raft::Ind
   to = std::min(to, parts_.member.status().applied_index());
   if (from > to) return std::vector<raft::Entry>();
   std::lock_guard lock(reading_);
+  if (auto again = ReadAgain(from, to); !again.empty()) return again;
   KV_RETURN_IF_ERROR(UpdateTerms(to));
   if (from < terms_.first_index()) {
     return Fail(Code::kNotFound, "the log begins with entry " +
@@ -116,7 +117,18 @@ Result<std::vector<raft::Entry>> MemberArchive::Read(raft::Index from, raft::Ind
   auto entries = cursor_->Read(from, to, max_size_bytes,
                                [this](raft::Index index) { return terms_.TermAt(index); });
   if (!entries.has_value()) cursor_.reset();
+  last_read_ = entries.value_or(std::vector<raft::Entry>());
   return entries;
+}
+
+// Of the entries that the last call has read; empty if it has not read the first one.
+std::vector<raft::Entry> MemberArchive::ReadAgain(raft::Index from, raft::Index to) const {
+  if (last_read_.empty() || from < last_read_.front().index || from > last_read_.back().index)
+    return {};
+  const auto begin =
+      last_read_.begin() + static_cast<std::ptrdiff_t>(from - last_read_.front().index);
+  const raft::Index last = std::min(to, last_read_.back().index);
+  return {begin, begin + static_cast<std::ptrdiff_t>(last - from + 1)};
 }
 
 // The segments that the terms were read from may be gone meanwhile.
@@ -178,6 +190,7 @@ void MemberArchive::KeepBehind(raft::Index index) {
   std::lock_guard lock(reading_);
   terms_.Close();
   cursor_.reset();
+  last_read_.clear();
   settled_ = 0;
 }
 

@@ -67,6 +67,7 @@ class MemberArchive final : public archive::ArchivedMember {
   MemberArchive(const Parts& parts, Identity identity);
 
   Result<void> UpdateTerms(raft::Index up_to);
+  std::vector<raft::Entry> ReadAgain(raft::Index from, raft::Index to) const;
   Result<void> MakeDurable();
 
   const Parts parts_;
@@ -76,6 +77,9 @@ class MemberArchive final : public archive::ArchivedMember {
   wal::LogTerms terms_;
   std::optional<wal::EntryCursor> cursor_;
   raft::Index settled_ = 0;  // the terms of entries up to here are final
+  // By the last call. An archive that cuts an object within them asks for the rest again, which
+  // would cost a search.
+  std::vector<raft::Entry> last_read_;
 };
 
 }  // namespace kvorum::server

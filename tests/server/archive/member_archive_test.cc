@@ -169,6 +169,21 @@ TEST_F(MemberArchiveTest, EveryMemberReadsTheSameCommittedEntries) {
   }
 }
 
+TEST_F(MemberArchiveTest, PartsOfWhatWasReadAreReadAgain) {
+  Begin(1, 12);
+  ASSERT_NO_FATAL_FAILURE(Put(30));
+  const auto all = ReadFrom(0, 1, kAll);
+  ASSERT_GT(all.size(), 30U);
+  for (const std::uint64_t from : {5U, 1U, 20U, 12U}) {
+    const auto read = archives_[0]->Read(raft::Index{from}, 25, kAll);
+    ASSERT_TRUE(read.has_value());
+    EXPECT_TRUE(std::ranges::equal(*read, std::span(all).subspan(from - 1, 25 - from + 1))) << from;
+    const auto one = archives_[0]->Read(raft::Index{from}, raft::Index{from}, kAll);
+    ASSERT_TRUE(one.has_value());
+    EXPECT_EQ(one->size(), 1U);
+  }
+}
+
 TEST_F(MemberArchiveTest, TheLogStaysUntilItIsSaidWhatIsNeeded) {
   Begin(1, 3);
   ASSERT_NO_FATAL_FAILURE(Put(200));
