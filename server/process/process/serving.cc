@@ -153,6 +153,7 @@ void Serving::RouteMetrics(MetricsServer& metrics_server, const Watched& watched
                      .client_port = [&clients = from_.clients] { return clients.server().stats(); },
                      .client_tls = from_.clients.tls().get(),
                      .database_readers = &watched.database_readers,
+                     .archive = watched.archive,
                      .spans = [spans = watched.spans] { return CountsOf(spans); },
                      .features = {},
                      .times_calls = from_.options.metrics == "extensive"};

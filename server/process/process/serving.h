@@ -57,7 +57,8 @@ class Serving {
   struct Watched {
     const Integrity& integrity;
     const std::atomic<unsigned>& database_readers;
-    const tracing::Tracing* spans = nullptr;  // null: calls are not traced
+    const archive::ArchiveStatus* archive = nullptr;  // null without an archive
+    const tracing::Tracing* spans = nullptr;          // null: calls are not traced
   };
   // Hands the routers to the servers.
   void Route(tracing::Tracing* spans, MetricsServer& metrics_server, const Watched& watched);
