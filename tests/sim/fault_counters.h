@@ -142,9 +142,17 @@ enum class Fault : std::uint8_t {
   kApplyLent,          // an entry was applied within raft's task
   kCompactionResumed,  // a process began with one that its predecessor had not finished
   kTransferLong,       // a snapshot that arrived after more than 20 s
-  kIndexLoaded,  // a process began with a key index that its predecessor saved while it served
+  kIndexLoaded,        // a process began with a key index that its predecessor saved while it served
+  // Faults of archives.
+  kBucketOut,         // a call in an outage
+  kBucketAnswerLost,  // a write took effect, at once or later, and its caller does not know
+  kBucketWriteLate,   // a write took effect after its caller had gone on
+  kArchiveGap,
+  kArchiveBase,
+  kArchivePruned,
+  kArchiveRestored,
 };
-inline constexpr std::array<std::string_view, 129> kFaultNames = {"message-lost",
+inline constexpr std::array<std::string_view, 136> kFaultNames = {"message-lost",
                                                                   "message-delayed",
                                                                   "message-duplicated",
                                                                   "message-reordered",
@@ -272,9 +280,16 @@ inline constexpr std::array<std::string_view, 129> kFaultNames = {"message-lost"
                                                                   "apply-lent",
                                                                   "compaction-resumed",
                                                                   "transfer-long",
-                                                                  "index-loaded"};
+                                                                  "index-loaded",
+                                                                  "bucket-out",
+                                                                  "bucket-answer-lost",
+                                                                  "bucket-write-late",
+                                                                  "archive-gap",
+                                                                  "archive-base",
+                                                                  "archive-pruned",
+                                                                  "archive-restored"};
 
-static_assert(static_cast<std::size_t>(Fault::kIndexLoaded) + 1 == kFaultNames.size());
+static_assert(static_cast<std::size_t>(Fault::kArchiveRestored) + 1 == kFaultNames.size());
 
 class FaultCounters {
  public:

@@ -1,11 +1,14 @@
 // kvorum-sim: runs the simulation from the command line (docs/simulation.md).
 #include <unistd.h>
 
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/sim/simulation.h"
@@ -16,8 +19,8 @@ namespace {
 constexpr std::string_view kUsage =
     "usage: kvorum-sim [--seed N] [--seeds K] [--members 3|5] [--seconds S] [--trace FILE]\n"
     "                  [--posts] [--repeated-proposals] [--replica-checks] [--spoils] [--copies]\n"
-    "                  [--replaced-disks]\n"
-    "                  [--flaw unsynced-log|lease-reads] [--keep-going]\n"
+    "                  [--replaced-disks] [--archive] [--keep-going]\n"
+    "                  [--flaw unsynced-log|lease-reads|uncommitted-archived|object-skipped]\n"
     "Runs K seeds from N on. Without --members, one seed in four has five members.\n"
     "Exit 0: all passed. 1: a run failed. 2: bad usage.\n";
 
@@ -33,34 +36,44 @@ bool ParseNumber(std::string_view text, std::uint64_t& number) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
+// The option that a word without a value sets; null if there is none.
+bool* SwitchOf(std::string_view word, Options& options) {
+  const std::array<std::pair<std::string_view, bool*>, 7> switches = {{
+      {"--posts", &options.posts},
+      {"--repeated-proposals", &options.repeated_proposals},
+      {"--replica-checks", &options.replica_checks},
+      {"--spoils", &options.spoils},
+      {"--copies", &options.copies},
+      {"--replaced-disks", &options.replaced_disks},
+      {"--archive", &options.archive},
+  }};
+  for (const auto& [name, option] : switches) {
+    if (name == word) return option;
+  }
+  return nullptr;
+}
+
+std::optional<Flaw> FlawNamed(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, Flaw>, 4> kFlaws = {{
+      {"unsynced-log", Flaw::kUnsyncedLog},
+      {"lease-reads", Flaw::kLeaseReads},
+      {"uncommitted-archived", Flaw::kUncommittedArchived},
+      {"object-skipped", Flaw::kObjectSkipped},
+  }};
+  for (const auto& [known, flaw] : kFlaws) {
+    if (known == name) return flaw;
+  }
+  return std::nullopt;
+}
+
 bool ParseCommandLine(const std::vector<std::string_view>& words, CommandLine& line) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--keep-going") {
       line.keep_going = true;
       continue;
     }
-    if (words[i] == "--posts") {
-      line.options.posts = true;
-      continue;
-    }
-    if (words[i] == "--replica-checks") {
-      line.options.replica_checks = true;
-      continue;
-    }
-    if (words[i] == "--copies") {
-      line.options.copies = true;
-      continue;
-    }
-    if (words[i] == "--replaced-disks") {
-      line.options.replaced_disks = true;
-      continue;
-    }
-    if (words[i] == "--spoils") {
-      line.options.spoils = true;
-      continue;
-    }
-    if (words[i] == "--repeated-proposals") {
-      line.options.repeated_proposals = true;
+    if (bool* const asked = SwitchOf(words[i], line.options)) {
+      *asked = true;
       continue;
     }
     if (i + 1 == words.size()) return false;
@@ -71,12 +84,10 @@ bool ParseCommandLine(const std::vector<std::string_view>& words, CommandLine& l
       line.trace_path = value;
       continue;
     }
-    if (flag == "--flaw" && value == "unsynced-log") {
-      line.options.flaw = Flaw::kUnsyncedLog;
-      continue;
-    }
-    if (flag == "--flaw" && value == "lease-reads") {
-      line.options.flaw = Flaw::kLeaseReads;
+    if (flag == "--flaw") {
+      const auto flaw = FlawNamed(value);
+      if (!flaw.has_value()) return false;
+      line.options.flaw = *flaw;
       continue;
     }
     if (!ParseNumber(value, number)) return false;

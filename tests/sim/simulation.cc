@@ -14,6 +14,7 @@
 #include "tests/sim/clients/users.h"
 #include "tests/sim/clients/watchers.h"
 #include "tests/sim/ending.h"
+#include "tests/sim/judges/archives.h"
 #include "tests/sim/judges/auth_judge.h"
 #include "tests/sim/judges/copies.h"
 #include "tests/sim/judges/lease_holders.h"
@@ -54,6 +55,7 @@ class Simulation final : public MachineWatcher {
         log_(world_, events_),
         judge_(world_, log_, passwords_),
         users_(world_, judge_),
+        archives_(world_, machines_, log_),
         machines_(MakeMachines()),
         ledger_(world_, machines_, events_),
         oracle_(world_, machines_),
@@ -89,7 +91,10 @@ class Simulation final : public MachineWatcher {
     oracle_.on_elected = [this](Machine& machine) { nemesis_.Elected(machine); };
     oracle_.on_first_commit = [this](Machine& machine) { nemesis_.FirstCommit(machine); };
     oracle_.on_voted = [this](Machine& machine) { nemesis_.Voted(machine); };
-    oracle_.on_committed = [this](const raft::Entry& entry) { log_.Take(entry); };
+    oracle_.on_committed = [this](const raft::Entry& entry) {
+      log_.Take(entry);
+      archives_.Take(entry);
+    };
     for (const auto& machine : machines_) StartLater(*machine);
     network_.StartDialing();
     clients_.Start();
@@ -146,6 +151,7 @@ class Simulation final : public MachineWatcher {
     network_.Forget(machine);
     posts_.Forget(machine);
     oracle_.OnEnding(machine);
+    archives_.OnEnding(machine);
     if (machine.up()) CountProposals(machine);
   }
 
@@ -212,6 +218,7 @@ class Simulation final : public MachineWatcher {
       machines.push_back(std::make_unique<Machine>(world_, *this, i, fmt::format("m{}", i + 1)));
       machines.back()->options() = options;
       machines.back()->options().name = machines.back()->name();
+      archives_.AddTo(machines.back()->options(), i);
       peer_ports_.push_back(std::make_unique<PeerPorts>(world_, machines_, network_, i));
       machines.back()->options().peers = peer_ports_.back().get();
       machines.back()->options().watch_lag = [this, i] {
@@ -221,6 +228,7 @@ class Simulation final : public MachineWatcher {
       machines.back()->make_services = [this, i, services] {
         Services::Options options_of_front = services;
         options_of_front.hub.seed = world_.scheduler.rng()();
+        archives_.Began(*machines_[i]);
         return std::make_unique<Services>(world_, *machines_[i], *posters_[i], events_,
                                           options_of_front);
       };
@@ -368,6 +376,7 @@ class Simulation final : public MachineWatcher {
     nemesis_.Stop();
     operator_.Stop();
     administrator_.Stop();
+    archives_.Settle();
     world_.Note("---- the faults are over ----");
     // A minority may be gone for good.
     if (world_.scheduler.rng().OneIn(2) && MayLoseMinority()) KillMinority();
@@ -398,6 +407,16 @@ class Simulation final : public MachineWatcher {
     oracle_.CheckAll();
     oracle_.CheckEqual(live);
     if (!world_.failed()) ending_.Run([this] { return LiveVoters(); });
+    if (!world_.failed() && world_.has_archive) JudgeArchive();
+  }
+
+  void JudgeArchive() {
+    const auto applied = [this] { return Live().front()->local_member().replica().applied_index(); };
+    if (!world_.RunUntil(world_.scheduler.Now() + kLivenessBound,
+                         [&] { return AreEqual(Live()) && archives_.IsUpToDate(applied()); }) &&
+        !world_.failed())
+      world_.Fail("the archive does not get up to date");
+    if (!world_.failed()) archives_.Judge(Live());
   }
 
   // The leases that are renewed to the end.
@@ -534,6 +553,7 @@ class Simulation final : public MachineWatcher {
   Passwords passwords_;
   AuthJudge judge_;
   Users users_;
+  Archives archives_;
   std::vector<std::unique_ptr<Machine>> machines_;
   LeaseLedger ledger_;
   Oracle oracle_;
@@ -570,6 +590,9 @@ std::string ReplayCommand(const Options& options) {
   if (options.replica_checks) command += " --replica-checks";
   if (options.spoils) command += " --spoils";
   if (options.copies) command += " --copies";
+  if (options.flaw == Flaw::kUncommittedArchived) command += " --flaw uncommitted-archived";
+  if (options.flaw == Flaw::kObjectSkipped) command += " --flaw object-skipped";
+  if (options.archive) command += " --archive";
   if (options.replaced_disks) command += " --replaced-disks";
   return command + " --trace trace.txt";
 }

@@ -46,6 +46,7 @@ class Seeds : public testing::TestWithParam<std::uint64_t> {
       options.repeated_proposals = asked.repeated_proposals;
       options.copies = asked.copies;
       options.replaced_disks = asked.replaced_disks;
+      options.archive = asked.archive;
       const Report report = RunSeed(options);
       ASSERT_FALSE(report.failure.has_value())
           << report.tail << "\nseed " << options.seed << ": " << *report.failure
@@ -80,6 +81,12 @@ TEST_P(Disks, ReplacedByOlderOnesLoseNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of25, Disks, testing::Values(60));
+
+class Archiving : public Seeds {};
+
+TEST_P(Archiving, RestoresWhatWasCommitted) { Run(GetParam() * kPerCase, {.archive = true}); }
+
+INSTANTIATE_TEST_SUITE_P(Of50, Archiving, testing::Range<std::uint64_t>(80, 82));
 
 // A fault that never fires proves nothing. Some kinds are rare: sectors are torn only by a power
 // cut in the middle of a write.
@@ -148,6 +155,12 @@ void ExpectFound(Flaw flaw, std::uint64_t seeds) {
 }
 
 TEST(Canary, ALogThatIsNotSyncedIsFound) { ExpectFound(Flaw::kUnsyncedLog, 20); }
+
+TEST(Canary, AnUncommittedEntryInTheArchiveIsFound) {
+  ExpectFound(Flaw::kUncommittedArchived, 200);
+}
+
+TEST(Canary, AnObjectThatTheBucketDoesNotKeepIsFound) { ExpectFound(Flaw::kObjectSkipped, 20); }
 
 TEST(Canary, ReadsThatTrustTheClockAreFound) { ExpectFound(Flaw::kLeaseReads, 200); }
 

@@ -122,6 +122,8 @@ Bucket::Fate Bucket::Decide(bool is_write) {
 }
 
 StoreResult<void> Bucket::Write(const std::string& key, std::string_view bytes, bool if_absent) {
+  const bool is_log = key.find("/log/") != std::string::npos;
+  if (world_.options.flaw == Flaw::kObjectSkipped && is_log && rng_.OneIn(4)) return {};
   const auto [object, is_new] = objects_.try_emplace(key, bytes);
   if (is_new) return {};
   if (if_absent) return StoreFail(StoreErrorKind::kExists, key + " exists");

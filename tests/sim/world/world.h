@@ -24,6 +24,8 @@ enum class Flaw : std::uint8_t {
   kNone,
   kUnsyncedLog,  // acknowledges before the sync (--unsafe-no-fsync)
   kLeaseReads,   // trusts the clocks instead of asking a quorum
+  kUncommittedArchived,  // a leader archives entries that may still be replaced
+  kObjectSkipped,        // the bucket acknowledges an object that it does not keep
 };
 
 struct Options {
@@ -40,6 +42,7 @@ struct Options {
   bool spoils = false;
   bool copies = false;
   bool replaced_disks = false;
+  bool archive = false;
 };
 
 // One run in three has users and roles.
@@ -75,6 +78,9 @@ inline bool HasLongTransfers(std::uint64_t seed) { return seed % 19 == 11; }
 // In another one members' disks are replaced, and no member comes or goes.
 inline bool HasReplacedDisks(std::uint64_t seed) { return seed % 97 == 23; }
 
+// One run in five archives, and is restored at its end.
+inline bool HasArchive(std::uint64_t seed) { return seed % 5 == 2; }
+
 struct World {
   explicit World(const Options& run)
       : options(run),
@@ -86,6 +92,7 @@ struct World {
         has_copies((run.copies || HasCopies(run.seed)) && !has_spoils),
         has_forged_changes(HasForgedChanges(run.seed)),
         has_replaced_disks((run.replaced_disks || HasReplacedDisks(run.seed)) && !has_spoils),
+        has_archive(run.archive || HasArchive(run.seed)),
         has_lent_apply(HasLentApply(run.seed)),
         has_long_transfers(has_spoils ? run.seed % 2 == 0 : HasLongTransfers(run.seed)),
         has_repeated_proposals(run.repeated_proposals || HasRepeatedProposals(run.seed)),
@@ -125,6 +132,7 @@ struct World {
   const bool has_copies;
   const bool has_forged_changes;
   const bool has_replaced_disks;
+  const bool has_archive;
   const bool has_lent_apply;
   const bool has_long_transfers;
   const bool has_repeated_proposals;
