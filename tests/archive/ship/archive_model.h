@@ -79,12 +79,12 @@ inline std::optional<RestoredState> Follow(const Bucket& bucket, const Plan& pla
     for (const raft::Entry& entry : content->entries) {
       EXPECT_EQ(entry, log.At(entry.index));
       if (std::holds_alternative<ToTime>(plan.target) || entry.index <= state.last) continue;
-      EXPECT_EQ(entry.index, state.last + 1) << "a hole";
       if (const auto* to = std::get_if<ToIndex>(&plan.target); to && state.last >= to->index)
         continue;
       if (const auto* to = std::get_if<ToRevision>(&plan.target);
           to && log.RevisionAt(state.last) >= to->revision)
         continue;
+      EXPECT_EQ(entry.index, state.last + 1) << "a hole";
       state.last = entry.index;
     }
   }

@@ -20,6 +20,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr HistoryId kLine = 0x5;
+constexpr std::size_t kSmallPart = 2'000;
 
 class BaseShipperTest : public testing::Test {
  protected:
@@ -39,12 +40,12 @@ class BaseShipperTest : public testing::Test {
   ClockedStop stop_{clock_};
   ArchiveStatus status_;
   FakeMember member_{log_, clock_};
-  BaseShipper bases_{member_, clock_, stop_, status_};
+  BaseShipper bases_{member_, clock_, stop_, status_, kSmallPart};
   MemoryStore store_{bucket_};
 };
 
 TEST_F(BaseShipperTest, AnImageIsStoredInParts) {
-  for (const std::size_t size : {std::size_t{1}, std::size_t{16} << 20, std::size_t{33} << 20}) {
+  for (const std::size_t size : {std::size_t{1}, kSmallPart, 3 * kSmallPart + 1}) {
     member_.image_size_bytes = size;
     clock_.Advance(seconds(1));
     const auto base = bases_.Ship(store_, kLine, 0);
@@ -58,6 +59,15 @@ TEST_F(BaseShipperTest, AnImageIsStoredInParts) {
   EXPECT_EQ(bucket_.overwritten, 0U);
 }
 
+TEST_F(BaseShipperTest, APartOfFullSizeFitsAnObject) {
+  member_.image_size_bytes = kPartBytes + 1;
+  const auto base = BaseShipper(member_, clock_, stop_, status_).Ship(store_, kLine, 0);
+  ASSERT_TRUE(base.has_value()) << base.error().text;
+  EXPECT_EQ(KeysWith("part-"), 2U);
+  EXPECT_TRUE(ReadImage(bucket_, kLine, *base) ==
+              ImageBytes(7, log_.RevisionAt(7), kPartBytes + 1));
+}
+
 TEST_F(BaseShipperTest, ABaseIsNotOfATimeBeforeItsLine) {
   const auto base = bases_.Ship(store_, kLine, 5'000'000);
   EXPECT_EQ(base->time_ms, 5'000'000);
@@ -65,7 +75,7 @@ TEST_F(BaseShipperTest, ABaseIsNotOfATimeBeforeItsLine) {
 
 TEST_F(BaseShipperTest, AnImageThatIsGivenUpLeavesNoManifest) {
   member_.images_that_fail = 1;
-  member_.image_size_bytes = 40'000'000;
+  member_.image_size_bytes = 5'000;
   EXPECT_FALSE(bases_.Ship(store_, kLine, 0).has_value());
   EXPECT_EQ(KeysWith("part-"), 1U);
   EXPECT_EQ(KeysWith("manifest"), 0U);
@@ -76,7 +86,7 @@ TEST_F(BaseShipperTest, AnImageThatIsGivenUpLeavesNoManifest) {
 }
 
 TEST_F(BaseShipperTest, ADeposedLeaderGivesItsBaseUp) {
-  member_.image_size_bytes = 40'000'000;
+  member_.image_size_bytes = 5'000;
   MemoryStore store(bucket_, [&](MemoryStore::Call, const std::string&) {
     member_.Lead(false);
     return MemoryStore::Fault::kNot;
@@ -96,7 +106,7 @@ TEST_F(BaseShipperTest, AnErrorOfTheStoreGivesTheBaseUp) {
 
 // Entries are applied while the base is written: the image is of the moment when it was opened.
 TEST_F(BaseShipperTest, WritesGoOnMeanwhile) {
-  member_.image_size_bytes = 40'000'000;
+  member_.image_size_bytes = 5'000;
   MemoryStore store(bucket_, [&](MemoryStore::Call, const std::string&) {
     log_.Add(5, 2);
     member_.Apply();
@@ -226,7 +236,7 @@ TEST_F(PrunerTest, LockedObjectsStayAndAreCounted) {
 
 // Wherever the deletion ends, each base that is left has all its parts and its log.
 TEST_F(PrunerTest, ADeletionThatIsCutShortLeavesWholeBases) {
-  member_.image_size_bytes = 20'000'000;
+  member_.image_size_bytes = 3'000;
   Fill(3);
   const auto whole = bucket_.objects;
   for (int calls = 0;; ++calls) {
@@ -242,7 +252,7 @@ TEST_F(PrunerTest, ADeletionThatIsCutShortLeavesWholeBases) {
     for (const Restorable& one : contents.histories.at(kLine).Restorables()) {
       EXPECT_EQ(one.last, 16U);
       EXPECT_TRUE(ReadImage(bucket_, kLine, one.base) ==
-                  ImageBytes(one.base.index, one.base.revision, 20'000'000));
+                  ImageBytes(one.base.index, one.base.revision, 3'000));
     }
     if (is_done) break;
   }
@@ -250,7 +260,7 @@ TEST_F(PrunerTest, ADeletionThatIsCutShortLeavesWholeBases) {
 
 TEST_F(PrunerTest, AnUnfinishedBaseGoesADayLater) {
   Fill(1);
-  member_.image_size_bytes = 40'000'000;
+  member_.image_size_bytes = 5'000;
   member_.images_that_fail = 1;
   EXPECT_FALSE(bases_.Ship(store_, kLine, 0).has_value());
   member_.image_size_bytes = 1'000;

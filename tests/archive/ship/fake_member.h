@@ -154,7 +154,7 @@ class FakeMember final : public ArchivedMember {
         --member_.images_that_fail;
         return Fail(Code::kUnavailable, "the reader's place was needed");
       }
-      const std::size_t size = std::min(bytes_.size() - at_, std::size_t{700'000});
+      const std::size_t size = std::min(bytes_.size() - at_, std::size_t{900});
       const SharedBytes piece = SharedBytes::Copy(std::string_view(bytes_).substr(at_, size));
       at_ += size;
       return piece;
