@@ -194,7 +194,8 @@ class PrunerTest : public BaseShipperTest {
   }
   std::string Ranges() const {
     std::string text;
-    for (const auto& [id, history] : ContentsOf(bucket_).histories) {
+    const Contents contents = ContentsOf(bucket_);
+    for (const auto& [id, history] : contents.histories) {
       for (const Restorable& one : history.Restorables())
         text += std::to_string(one.base.index.value()) + "-" + std::to_string(one.last.value()) +
                 " ";

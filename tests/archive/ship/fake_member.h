@@ -48,6 +48,7 @@ inline std::string ImageBytes(raft::Index index, std::int64_t revision, std::siz
   while (bytes.size() < size_bytes)
     bytes += "index " + std::to_string(index.value()) + " revision " + std::to_string(revision) +
              " at " + std::to_string(bytes.size()) + "\n";
+  bytes.resize(size_bytes);
   return bytes;
 }
 

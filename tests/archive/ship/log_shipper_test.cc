@@ -442,7 +442,8 @@ TEST_F(LogShipperTest, TimesDoNotGoBackWithTheClock) {
   ASSERT_EQ(one_.StepText(), "");
   EXPECT_EQ(Restored(ToTime{before}), 9U);
   EXPECT_EQ(Restored(ToTime{before - 1}), 0U) << "the base's own state";
-  for (const auto& [id, history] : ContentsOf(bucket_).histories) {
+  const Contents contents = ContentsOf(bucket_);
+  for (const auto& [id, history] : contents.histories) {
     EXPECT_EQ(history.logs.back().time_ms, before);
     EXPECT_EQ(history.bases.back().name.time_ms, before);
   }
@@ -501,7 +502,8 @@ TEST_F(LogShipperTest, AfterAnOutageAllFollowsInOneStep) {
   ASSERT_EQ(one_.StepText(), "");
   EXPECT_EQ(one_.status.lag_ms, 0);
   EXPECT_EQ(Restored(ToLatest{}), 300U);
-  for (const auto& log : ContentsOf(bucket_).histories.begin()->second.logs)
+  const Contents contents = ContentsOf(bucket_);
+  for (const auto& log : contents.histories.begin()->second.logs)
     EXPECT_LE((log.last - log.first + 1) * 100'000, kShippedBytes);
 }
 
