@@ -125,8 +125,10 @@ ShipResult<void> LogShipper::Lead(ObjectStore& store) {
   if (!place_) return {};
   while (member_.IsLeader()) {
     if (stop_.stopped()) return ShipFail(ShipErrorKind::kStopped, "stopped");
-    if (last_mark_ && clock_.Now() - *last_mark_ >= kMarkEvery) KV_RETURN_IF_ERROR(WriteMark(store));
+    if (clock_.Now() - last_mark_.value_or(began_) >= kMarkEvery)
+      KV_RETURN_IF_ERROR(WriteMark(store));
     KV_TRY(const bool shipped, ShipOne(store));
+    if (!place_) return {};
     if (!shipped) break;
     Publish(ShipState::kArchiving);
     member_.KeepBehind(std::max(place_->end.last, raft::Index{1}));
@@ -142,7 +144,7 @@ ShipResult<void> LogShipper::Lead(ObjectStore& store) {
 // Sets the place, unless the archive is ahead by what may still come.
 ShipResult<void> LogShipper::Begin(ObjectStore& store) {
   KV_TRY(const PlaceFinding finding, FindOwnPlace(store));
-  if (finding.fit == PlaceFinding::Fit::kAhead && MayStillCome(finding)) return {};
+  if (finding.fit == PlaceFinding::Fit::kAhead && MayStillCome()) return {};
   if (finding.fit == PlaceFinding::Fit::kFits) {
     ahead_since_.reset();
     place_ = finding.place;
@@ -164,6 +166,7 @@ ShipResult<void> LogShipper::Begin(ObjectStore& store) {
   if (place_->revision == 0 && newest.index <= place_->end.last) place_->revision = newest.revision;
   archived_ = place_->end.last;
   last_mark_.reset();
+  began_ = clock_.Now();
   KV_TRY(newest_base_, FindNewestBase(store, place_->history.id));
   KV_INFO("archiving the log", {"archive", store.name()},
           {"history", HistoryText(place_->history.id)}, {"reason", place_->history.reason},
@@ -193,7 +196,7 @@ ShipResult<HistoryRecord> LogShipper::BeginAsked(ObjectStore& store, const Histo
   return BeginHistory(store, std::move(record));
 }
 
-bool LogShipper::MayStillCome(const PlaceFinding& finding) {
+bool LogShipper::MayStillCome() {
   const raft::Index applied = member_.NewestMark().index;
   if (!ahead_since_ || applied > ahead_applied_) {
     ahead_since_ = clock_.Now();
@@ -201,7 +204,6 @@ bool LogShipper::MayStillCome(const PlaceFinding& finding) {
   }
   // It is kept meanwhile: these entries may be the ones that come next.
   member_.KeepBehind(std::max(applied, raft::Index{1}));
-  static_cast<void>(finding);
   return clock_.Now() - *ahead_since_ < kAheadFor;
 }
 
@@ -234,6 +236,7 @@ ShipResult<bool> LogShipper::ShipOne(ObjectStore& store) {
   KV_TRY(const bool is_put, PutObject(store, object.end.key, object.bytes));
   if (!is_put) {
     // Another member has been here: it goes on where the archive stands now.
+    place_.reset();
     KV_RETURN_IF_ERROR(Begin(store));
     return place_ && place_->end.last >= from;
   }

@@ -61,7 +61,7 @@ class LogShipper {
   ShipResult<void> Begin(ObjectStore& store);
   ShipResult<PlaceFinding> FindOwnPlace(ObjectStore& store);
   ShipResult<HistoryRecord> BeginAsked(ObjectStore& store, const HistoryRecord& head);
-  bool MayStillCome(const PlaceFinding& finding);
+  bool MayStillCome();
   ShipResult<bool> ShipOne(ObjectStore& store);
   ShipResult<bool> PutObject(ObjectStore& store, const std::string& key, std::string_view bytes);
   ShipResult<void> DeclareGap(ObjectStore& store, raft::Index to, std::string_view reason);
@@ -81,6 +81,7 @@ class LogShipper {
   std::optional<HistoryId> followed_;
   std::optional<TimePoint> last_mark_;  // written, or looked up by a follower
   std::optional<TimePoint> last_choice_;
+  TimePoint began_;  // this member found the archive's place then
   // The archive was ahead: since then, with this last applied entry.
   std::optional<TimePoint> ahead_since_;
   raft::Index ahead_applied_ = 0;
