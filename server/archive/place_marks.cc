@@ -54,7 +54,7 @@ void PlaceMarks::Add() {
   if (!marks_.empty() && marks_.back().index == latest_.index) return;
   if (marks_.size() == kMaxMarks) {
     std::size_t kept = 0;
-    for (std::size_t i = 1; i < marks_.size(); i += 2) marks_[kept++] = marks_[i];
+    for (std::size_t i = 0; i < marks_.size(); i += 2) marks_[kept++] = marks_[i];
     marks_.resize(kept);
   }
   marks_.push_back(latest_);
