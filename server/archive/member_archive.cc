@@ -121,7 +121,7 @@ Result<std::vector<raft::Entry>> MemberArchive::Read(raft::Index from, raft::Ind
   return entries;
 }
 
-// Of the entries that the last call has read; empty if it has not read the first one.
+// From the entries of the last call; empty if they lack the first one.
 std::vector<raft::Entry> MemberArchive::ReadAgain(raft::Index from, raft::Index to) const {
   if (last_read_.empty() || from < last_read_.front().index || from > last_read_.back().index)
     return {};

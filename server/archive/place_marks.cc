@@ -13,24 +13,23 @@ constexpr std::int64_t kNanosPerMilli = 1'000'000;
 
 void PlaceMarks::Begin(raft::Index index, std::int64_t revision) {
   std::lock_guard lock(mutex_);
-  latest_ = index;
-  latest_revision_ = revision;
-  Mark();
+  latest_ = {.index = index, .time_ms = clock_.WallNanos() / kNanosPerMilli, .revision = revision};
+  Add();
 }
 
 void PlaceMarks::Applied(raft::Index index, std::int64_t revision) {
   const TimePoint now = clock_.Now();
+  const std::int64_t now_ms = clock_.WallNanos() / kNanosPerMilli;
   std::lock_guard lock(mutex_);
-  latest_ = index;
-  latest_revision_ = revision;
+  latest_ = {.index = index, .time_ms = now_ms, .revision = revision};
   if (now < next_) return;
   next_ = now + kSpacing;
-  Mark();
+  Add();
 }
 
 std::vector<archive::TimeMark> PlaceMarks::Behind(raft::Index index, std::size_t limit) {
   std::lock_guard lock(mutex_);
-  MarkLatest();
+  Add();
   const auto first = std::ranges::upper_bound(marks_, index, {}, &archive::TimeMark::index);
   const auto count = std::min<std::ptrdiff_t>(std::distance(first, marks_.end()),
                                               static_cast<std::ptrdiff_t>(limit));
@@ -39,7 +38,7 @@ std::vector<archive::TimeMark> PlaceMarks::Behind(raft::Index index, std::size_t
 
 archive::TimeMark PlaceMarks::Newest() {
   std::lock_guard lock(mutex_);
-  MarkLatest();
+  Add();
   return marks_.back();
 }
 
@@ -50,20 +49,15 @@ void PlaceMarks::Forget(raft::Index index) {
   if (behind - marks_.begin() > 1) marks_.erase(marks_.begin(), std::prev(behind));
 }
 
-// The state had that place earlier, and has it now.
-void PlaceMarks::MarkLatest() {
-  if (marks_.empty() || marks_.back().index != latest_) Mark();
-}
-
-void PlaceMarks::Mark() {
+// Adds the latest place, unless it is there.
+void PlaceMarks::Add() {
+  if (!marks_.empty() && marks_.back().index == latest_.index) return;
   if (marks_.size() == kMaxMarks) {
     std::size_t kept = 0;
-    for (std::size_t i = 1; i < marks_.size(); i += 2) marks_[kept++] = marks_[i];
+    for (std::size_t i = 0; i < marks_.size(); i += 2) marks_[kept++] = marks_[i];
     marks_.resize(kept);
   }
-  marks_.push_back({.index = latest_,
-                    .time_ms = clock_.WallNanos() / kNanosPerMilli,
-                    .revision = latest_revision_});
+  marks_.push_back(latest_);
 }
 
 }  // namespace kvorum::server

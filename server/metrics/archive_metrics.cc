@@ -72,7 +72,7 @@ void AddArchiveMetrics(MetricsRegistry& registry, const MetricSources& of) {
   AddArchivePlaces(registry, of);
   AddArchiveRow(registry, of, MetricType::kGauge, "kvorum_archive_lag_seconds",
                 "Age of the oldest applied entry that this leader has not archived; 0 on others.",
-                [](const ArchiveStatus& status) { return InSeconds(status.lag_ms.load()); });
+                [&of](const ArchiveStatus&) { return InSeconds(of.archive_lag_ms()); });
   AddArchiveCounter(registry, of, "kvorum_archive_objects_total",
                     "Objects of the log that were archived.", &ArchiveStatus::log_objects);
   AddArchiveCounter(registry, of, "kvorum_archive_bytes_total", "Bytes of these, as stored.",

@@ -69,6 +69,7 @@ struct MetricSources {
   const rpc::TlsContext* client_tls = nullptr;  // null without a certificate
   const std::atomic<unsigned>* database_readers = nullptr;
   const archive::ArchiveStatus* archive = nullptr;  // null without an archive
+  std::function<std::int64_t()> archive_lag_ms;
   std::function<SpanCounts()> spans;
   std::vector<Feature> features;
   bool times_calls = false;  // --metrics=extensive

@@ -1,5 +1,6 @@
 #include "server/process/process/archiving.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -64,6 +65,14 @@ void Archiving::Start() {
 void Archiving::Stop() {
   stop_.Stop();
   archiver_->Stop();
+}
+
+std::int64_t Archiving::LagMillis() {
+  if (!member_->IsLeader()) return 0;
+  const auto marks = member_->MarksBehind(status_.values().archived.index, 1);
+  if (marks.empty()) return 0;
+  const std::int64_t now_ms = SystemClock().WallNanos() / 1'000'000;
+  return std::max<std::int64_t>(0, now_ms - marks.front().time_ms);
 }
 
 void NoteDepartures(FileSystem& fs, const datadir::DataDirectory& directory,

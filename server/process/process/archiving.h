@@ -36,6 +36,9 @@ class Archiving {
   void Stop();
 
   const archive::ArchiveStatus& status() const { return status_; }
+  // The age of the oldest entry that this leader has applied and not archived; 0 on others. Any
+  // thread.
+  std::int64_t LagMillis();
 
  private:
   explicit Archiving(const Options& options);

@@ -149,7 +149,7 @@ Result<void> Process::Impl::Open() {
   serving->Route(spans.get(), metrics_server,
                  {.integrity = upkeep->integrity(),
                   .database_readers = database_readers,
-                  .archive = archiving == nullptr ? nullptr : &archiving->status(),
+                  .archiving = archiving.get(),
                   .spans = spans.get()});
   publication = std::make_unique<Publication>(options, serving->parts().proposer, threads.control,
                                               [this] { Serve(); });

@@ -25,6 +25,7 @@
 
 namespace kvorum::server {
 
+class Archiving;
 class Authentication;
 class ClientServer;
 class MetricsServer;
@@ -57,8 +58,8 @@ class Serving {
   struct Watched {
     const Integrity& integrity;
     const std::atomic<unsigned>& database_readers;
-    const archive::ArchiveStatus* archive = nullptr;  // null without an archive
-    const tracing::Tracing* spans = nullptr;          // null: calls are not traced
+    Archiving* archiving = nullptr;           // null without an archive
+    const tracing::Tracing* spans = nullptr;  // null: calls are not traced
   };
   // Hands the routers to the servers.
   void Route(tracing::Tracing* spans, MetricsServer& metrics_server, const Watched& watched);

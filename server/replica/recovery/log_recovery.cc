@@ -194,7 +194,7 @@ Result<raft::Index> ForceNewCluster(
           {"last-index", committed}, {"dropped-entries", found - restart.entries.size()},
           {"changes", changes.size()});
   if (changes.empty() && committed == known) return raft::Index{};
-  KV_RETURN_IF_ERROR(on_departure(committed));
+  if (!changes.empty()) KV_RETURN_IF_ERROR(on_departure(committed));
   const raft::Index last = changes.empty() ? committed : changes.back().index;
   restart.hard_state.commit = last;
   KV_RETURN_IF_ERROR(log.writer->Append(changes, &restart.hard_state));

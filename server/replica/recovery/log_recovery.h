@@ -42,7 +42,7 @@ Result<void> StartAtBackend(raft::Restart& restart, const mvcc::Store::Recovered
 
 // Takes the log for committed, and adds entries that make a cluster of this member alone. Returns
 // the index of the last one; 0 if it is already alone and all was known to be committed. Before
-// that is written, `on_departure` gets the last entry of the cluster that is left.
+// others are removed, `on_departure` gets the last entry of the cluster that is left.
 Result<raft::Index> ForceNewCluster(
     RecoveredLog& log, const MembershipView& applied_view, raft::Index consistent_index,
     const std::vector<std::string>& own_peer_urls,

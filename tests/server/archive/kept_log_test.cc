@@ -28,8 +28,9 @@ TEST_F(KeptLogTest, EverythingStaysUntilTheArchiveIsKnown) {
 }
 
 TEST_F(KeptLogTest, WhatIsOlderThanTheBoundGoesWithoutTheArchive) {
+  const std::vector<KeptLog::Segment> segments = {{.first_index = 0, .size_bytes = 0}};
   KeptLog kept(1'000);
-  kept.Begin({});
+  kept.Begin(segments);
   kept.Keep(5);
   for (std::uint64_t index = 10; index <= 1'000; index += 10) {
     const raft::Index bound = kept.Bound(raft::Index{index}, 10 * index);
