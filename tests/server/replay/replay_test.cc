@@ -35,7 +35,7 @@ using archive::ToTime;
 using mvcc::Bucket;
 using testing::HasSubstr;
 
-// What a restore came to.
+// The result of a restore.
 struct Outcome {
   Replayed state;
   std::uint32_t hash = 0;
