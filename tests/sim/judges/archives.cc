@@ -17,6 +17,8 @@
 #include "bbolt/reader.h"
 #include "datadir/image_database.h"
 #include "mvcc/store/store.h"
+#include "raft/log.h"
+#include "raft/node.h"
 #include "server/archive/member_archive.h"
 #include "server/replay/replay_log.h"
 #include "tests/disk/memory_backend.h"
@@ -31,7 +33,7 @@ using archive::Target;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::uint64_t kStream = 0x617263686976655f;
+constexpr std::uint64_t kArchiveStream = 0x617263686976655f;
 constexpr const char* kImagePath = "/restored/image";
 constexpr const char* kRestoredFolder = "/restored";
 
@@ -183,7 +185,7 @@ Archives::Archives(World& world, std::vector<std::unique_ptr<Machine>>& machines
     : world_(world),
       machines_(machines),
       log_(log),
-      rng_(world.options.seed ^ kStream),
+      rng_(world.options.seed ^ kArchiveStream),
       bucket_(world) {
   constexpr std::array kIntervals = {milliseconds(50), milliseconds(300), milliseconds(1'000)};
   options_.interval = kIntervals[rng_.Below(kIntervals.size())];

@@ -12,7 +12,7 @@ using archive::StoreFail;
 using archive::StoreResult;
 using std::chrono::seconds;
 
-constexpr std::uint64_t kStream = 0x6275636b65745f31;
+constexpr std::uint64_t kBucketStream = 0x6275636b65745f31;
 
 std::unexpected<archive::StoreError> Cut() {
   return StoreFail(StoreErrorKind::kUnavailable, "the connection was cut");
@@ -99,7 +99,7 @@ class Bucket::Store final : public archive::ObjectStore {
   const std::string name_ = "the simulated bucket";
 };
 
-Bucket::Bucket(World& world) : world_(world), rng_(world.options.seed ^ kStream) {}
+Bucket::Bucket(World& world) : world_(world), rng_(world.options.seed ^ kBucketStream) {}
 
 std::unique_ptr<archive::ObjectStore> Bucket::Open() { return std::make_unique<Store>(*this); }
 
