@@ -90,7 +90,7 @@ class SimMember final : public archive::ArchivedMember {
       return member_->Read(from, to, max_size_bytes);
     std::vector<raft::Entry> entries;
     for (raft::Index next = from; next <= std::min(to, Log().last_index()); ++next)
-      entries.push_back(Log().at(next));
+      entries.push_back(Log().At(next));
     return entries;
   }
   Result<raft::Index> FirstIndex() override { return member_->FirstIndex(); }
