@@ -88,10 +88,9 @@ class SimMember final : public archive::ArchivedMember {
                                         std::size_t max_size_bytes) override {
     if (flaw_ != Flaw::kUncommittedArchived || from <= Log().first_index())
       return member_->Read(from, to, max_size_bytes);
-    std::vector<raft::Entry> entries;
-    for (raft::Index next = from; next <= std::min(to, Log().last_index()); ++next)
-      entries.push_back(Log().At(next));
-    return entries;
+    const std::span<const raft::Entry> entries =
+        Log().Range(from, std::min(to, Log().last_index()));
+    return std::vector<raft::Entry>(entries.begin(), entries.end());
   }
   Result<raft::Index> FirstIndex() override { return member_->FirstIndex(); }
   Result<std::unique_ptr<archive::ImageSource>> OpenImage() override {
