@@ -117,11 +117,10 @@ class Archiver::Threads {
         log_.UpdateLag();
         SetState(ShipState::kFailing, error.text);
       };
-      log_store_ = std::make_unique<RetryingStore>(
-          std::move(store), clock_, stop_,
-          RetryOptions{.longest_pause = kLongestLogPause,
-                       .give_up_after = kLogGivesUpAfter,
-                       .on_retry = on_retry});
+      log_store_ = std::make_unique<RetryingStore>(std::move(store), clock_, stop_,
+                                                   RetryOptions{.longest_pause = kLongestLogPause,
+                                                                .give_up_after = kLogGivesUpAfter,
+                                                                .on_retry = on_retry});
     }
     return log_.Step(*log_store_);
   }
@@ -182,8 +181,9 @@ class Archiver::Threads {
 
   ShipResult<void> MakeBase(const BaseOrder& order) {
     KV_TRY(auto opened, open_());
-    RetryingStore store(std::move(opened), clock_, stop_,
-                        {.on_retry = [this](const StoreError&, Duration) { status_.retries.Add(); }});
+    RetryingStore store(
+        std::move(opened), clock_, stop_,
+        {.on_retry = [this](const StoreError&, Duration) { status_.retries.Add(); }});
     KV_TRY(const BaseName base, bases_.Ship(store, order.history, order.time_ms));
     desk_.Made(order.history, base);
     if (const auto kept = Retain(store, order.history);

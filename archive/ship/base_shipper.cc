@@ -74,8 +74,7 @@ class BaseShipper::Base {
  private:
   ShipResult<void> CheckGoesOn() const {
     if (owner_.stop_.stopped()) return ShipFail(ShipErrorKind::kStopped, "stopped");
-    if (!owner_.member_.IsLeader())
-      return ShipFail(ShipErrorKind::kMember, "another member leads");
+    if (!owner_.member_.IsLeader()) return ShipFail(ShipErrorKind::kMember, "another member leads");
     // Retention takes it for given up then.
     if (owner_.WallMillis() - manifest_.base.time_ms > kUnfinishedBaseMs / 2)
       return ShipFail(ShipErrorKind::kMember, "the base took too long");

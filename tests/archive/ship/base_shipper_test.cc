@@ -185,8 +185,7 @@ class PrunerTest : public BaseShipperTest {
     bucket_.objects[KeyText({.history = record.id, .name = HistoryFileName{}})] = ToJson(record);
   }
   PruneCounts PruneNow(const RetentionOptions& options, HistoryId head = kLine) {
-    const auto retention =
-        FindRetention(store_, head, options, clock_.WallNanos() / 1'000'000);
+    const auto retention = FindRetention(store_, head, options, clock_.WallNanos() / 1'000'000);
     EXPECT_TRUE(retention.has_value());
     const auto counts = Prune(store_, *retention);
     EXPECT_TRUE(counts.has_value());
@@ -197,8 +196,8 @@ class PrunerTest : public BaseShipperTest {
     const Contents contents = ContentsOf(bucket_);
     for (const auto& [id, history] : contents.histories) {
       for (const Restorable& one : history.Restorables())
-        text += std::to_string(one.base.index.value()) + "-" + std::to_string(one.last.value()) +
-                " ";
+        text +=
+            std::to_string(one.base.index.value()) + "-" + std::to_string(one.last.value()) + " ";
     }
     return text;
   }

@@ -37,8 +37,8 @@ struct Site {
   }
 
   void Restart() {
-    shipper = std::make_unique<LogShipper>(member, manual_clock, clocked_stop, status,
-                                           is_new_history);
+    shipper =
+        std::make_unique<LogShipper>(member, manual_clock, clocked_stop, status, is_new_history);
   }
   ShipResult<void> Step() { return shipper->Step(store); }
   // "" or the error's text.
