@@ -40,9 +40,9 @@ ShipResult<std::vector<HistoryId>> ListHistories(ObjectStore& store) {
     // '~' sorts behind each character of our names.
     after = std::max(found, top + "/~");
   }
-  return ShipFail(ShipErrorKind::kRefused,
-                  store.name() + ": more than " + std::to_string(kMaxTopNames) +
-                      " names that are not of an archive: give it a prefix or folder of its own");
+  return ShipFail(ShipErrorKind::kRefused, store.name() + ": more than " +
+                                               std::to_string(kMaxTopNames) +
+                                               " foreign names; use a separate prefix or folder");
 }
 
 }  // namespace

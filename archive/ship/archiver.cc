@@ -22,8 +22,7 @@ namespace {
 constexpr Duration kFirstPause = std::chrono::milliseconds(500);
 constexpr Duration kLongestPause = std::chrono::seconds(20);
 constexpr Duration kLineEvery = std::chrono::minutes(1);
-// What waits for the log is the archive's lag: its calls end earlier than those of bases, so that
-// the member's role is looked at again.
+// The log's calls give up earlier than those of bases: the member may no longer lead.
 constexpr Duration kLongestLogPause = std::chrono::seconds(5);
 constexpr Duration kLogGivesUpAfter = std::chrono::seconds(30);
 // Packing a base gives way to threads that serve.
@@ -163,7 +162,7 @@ class Archiver::Threads {
   // The bases' thread.
   void RunBases() {
     pthread_setname_np(pthread_self(), "archive-base");
-    // Of this thread alone, and of those that it starts.
+    // The priority counts for this thread and those that it starts.
     setpriority(PRIO_PROCESS, 0, kBaseNice);
     while (const auto order = desk_.Wait()) {
       const auto made = MakeBase(*order);

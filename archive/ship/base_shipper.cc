@@ -81,7 +81,7 @@ class BaseShipper::Base {
     return {};
   }
 
-  // A full part is put once more follows: the last one is told by its end.
+  // A full part is put once more follows, since the last part carries the image's end.
   ShipResult<void> Take(std::string_view piece) {
     while (!piece.empty()) {
       if (part_.size() == owner_.part_bytes_) KV_RETURN_IF_ERROR(PutPart(false));

@@ -52,7 +52,7 @@ ShipResult<HistoryChoice> HeadAmong(const std::vector<HistoryRecord>& records) {
   return HistoryChoice{.record = *head, .is_there = true};
 }
 
-// The key, term and bytes decide, whatever the rest of the object says.
+// One entry of the member's log; kNotFound if the log begins later.
 Result<raft::Entry> OwnEntry(ArchivedMember& member, raft::Index index) {
   KV_TRY(std::vector<raft::Entry> entries, member.Read(index, index, 1));
   if (entries.size() != 1 || entries.front().index != index)

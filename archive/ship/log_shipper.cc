@@ -160,7 +160,7 @@ ShipResult<void> LogShipper::Begin(ObjectStore& store) {
                                 "with --archive-new-history",
                                 store.name(), HistoryText(finding.place.history.id), finding.text));
   }
-  // What the history begins behind has at least the revision that it began with.
+  // The entries of a new history have at least the revision that it began with.
   const TimeMark newest = member_.NewestMark();
   if (place_->revision == 0 && newest.index <= place_->end.last) place_->revision = newest.revision;
   archived_ = place_->end.last;

@@ -70,7 +70,7 @@ inline std::optional<RestoredState> Follow(const Bucket& bucket, const Plan& pla
     const auto content = ReadLogObject(key, bucket.objects.at(KeyText(key)));
     EXPECT_TRUE(content.has_value()) << KeyText(key);
     if (!content) return std::nullopt;
-    // Where two leaders' objects overlap, each has bounds of its own.
+    // Objects of two leaders that overlap have different bounds.
     if (content->header.previous == previous) {
       EXPECT_LE(time_ms, content->header.times.front().time_ms) << "times go back";
     }

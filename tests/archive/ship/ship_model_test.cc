@@ -1,5 +1,5 @@
-// Random leaders, faults and restarts beside the log that was committed: what is restored from the
-// archive is that log, whatever the target.
+// Random leaders, faults and restarts beside the log that was committed: each target is restored
+// from the archive as the log has it.
 //
 // The faults: each call of a store may fail before its effect or behind it; a leader may be deposed
 // and not know; another leader may do a whole step between any two of its calls; members restart
