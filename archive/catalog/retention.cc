@@ -78,7 +78,7 @@ class Collector {
   Collector(Retention& retention, HistoryId id, const History& history)
       : retention_(retention), id_(id), history_(history) {}
 
-  // Of the bases, those without a manifest only if they were given up by then.
+  // Bases without a manifest are taken only if they were given up by then.
   void TakeBefore(std::optional<raft::Index> floor, UnixMillis given_up_ms) {
     for (const Base& base : history_.bases) {
       if (floor && base.name.index >= *floor && (base.has_manifest || !IsBeforeNewest(base)))

@@ -40,9 +40,9 @@ ShipResult<std::vector<HistoryId>> ListHistories(ObjectStore& store) {
     // '~' sorts behind each character of our names.
     after = std::max(found, top + "/~");
   }
-  return ShipFail(ShipErrorKind::kRefused,
-                  store.name() + ": more than " + std::to_string(kMaxTopNames) +
-                      " names that are not of an archive: give it a prefix or folder of its own");
+  return ShipFail(ShipErrorKind::kRefused, store.name() + ": more than " +
+                                               std::to_string(kMaxTopNames) +
+                                               " foreign names; use a separate prefix or folder");
 }
 
 }  // namespace
@@ -68,8 +68,7 @@ ShipResult<std::vector<HistoryRecord>> ReadHistories(ObjectStore& store) {
 }
 
 ShipResult<std::optional<Mark>> ReadMark(ObjectStore& store, HistoryId history) {
-  KV_TRY(const auto content,
-         ReadIfThere(store, KeyText({.history = history, .name = MarkName{}})));
+  KV_TRY(const auto content, ReadIfThere(store, KeyText({.history = history, .name = MarkName{}})));
   if (!content) return std::nullopt;
   auto mark = ParseMark(*content);
   if (!mark) return std::nullopt;
@@ -78,15 +77,13 @@ ShipResult<std::optional<Mark>> ReadMark(ObjectStore& store, HistoryId history) 
 
 ShipResult<std::optional<BaseName>> FindNewestBase(ObjectStore& store, HistoryId history) {
   std::optional<BaseName> newest;
-  KV_RETURN_IF_ERROR(store.List({.prefix = BasePrefix(history), .after = {}},
-                                [&](std::string_view text, std::uint64_t) {
-                                  const auto key = ParseKey(text);
-                                  const auto* name =
-                                      key ? std::get_if<ManifestName>(&key->name) : nullptr;
-                                  if (name != nullptr && (!newest || *newest < name->base))
-                                    newest = name->base;
-                                  return true;
-                                }));
+  KV_RETURN_IF_ERROR(store.List(
+      {.prefix = BasePrefix(history), .after = {}}, [&](std::string_view text, std::uint64_t) {
+        const auto key = ParseKey(text);
+        const auto* name = key ? std::get_if<ManifestName>(&key->name) : nullptr;
+        if (name != nullptr && (!newest || *newest < name->base)) newest = name->base;
+        return true;
+      }));
   return newest;
 }
 

@@ -35,8 +35,8 @@ struct ArchiveStatus {
   struct Values {
     ShipState state = ShipState::kStarting;
     HistoryId history = 0;
-    Place archived;  // by whichever member, as far as this one knows
-    Place base;      // the newest base
+    Place archived;     // by whichever member, as far as this one knows
+    Place base;         // the newest base
     std::string error;  // the last one, while `state` tells of one; else empty
   };
 
@@ -49,7 +49,7 @@ struct ArchiveStatus {
   Counter base_bytes;
   Counter failures;  // of calls of the store, once all tries had failed
   Counter retries;
-  Counter gaps;      // entries that no object has, each run of them counted once
+  Counter gaps;  // entries that no object has, each run of them counted once
   Counter pruned_objects;
   Counter locked_objects;  // that retention wanted to delete and a lock protects
   Counter abandoned_bases;

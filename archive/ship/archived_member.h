@@ -1,5 +1,5 @@
-// What an archive takes from the member that it runs in: committed entries as its log's segments
-// have them, images of its state, and when the state had which entry.
+// The member as the archive in it sees it: committed entries as its log's segments have them,
+// images of its state, and when the state had which entry.
 //
 // Threading: thread-safe. Calls may wait for the disk, and never for the network; none makes a
 // client wait.

@@ -22,8 +22,7 @@ namespace {
 constexpr Duration kFirstPause = std::chrono::milliseconds(500);
 constexpr Duration kLongestPause = std::chrono::seconds(20);
 constexpr Duration kLineEvery = std::chrono::minutes(1);
-// What waits for the log is the archive's lag: its calls end earlier than those of bases, so that
-// the member's role is looked at again.
+// The log's calls give up earlier than those of bases: the member may no longer lead.
 constexpr Duration kLongestLogPause = std::chrono::seconds(5);
 constexpr Duration kLogGivesUpAfter = std::chrono::seconds(30);
 // Packing a base gives way to threads that serve.
@@ -117,11 +116,10 @@ class Archiver::Threads {
         log_.UpdateLag();
         SetState(ShipState::kFailing, error.text);
       };
-      log_store_ = std::make_unique<RetryingStore>(
-          std::move(store), clock_, stop_,
-          RetryOptions{.longest_pause = kLongestLogPause,
-                       .give_up_after = kLogGivesUpAfter,
-                       .on_retry = on_retry});
+      log_store_ = std::make_unique<RetryingStore>(std::move(store), clock_, stop_,
+                                                   RetryOptions{.longest_pause = kLongestLogPause,
+                                                                .give_up_after = kLogGivesUpAfter,
+                                                                .on_retry = on_retry});
     }
     return log_.Step(*log_store_);
   }
@@ -164,7 +162,7 @@ class Archiver::Threads {
   // The bases' thread.
   void RunBases() {
     pthread_setname_np(pthread_self(), "archive-base");
-    // Of this thread alone, and of those that it starts.
+    // The priority counts for this thread and those that it starts.
     setpriority(PRIO_PROCESS, 0, kBaseNice);
     while (const auto order = desk_.Wait()) {
       const auto made = MakeBase(*order);
@@ -182,8 +180,9 @@ class Archiver::Threads {
 
   ShipResult<void> MakeBase(const BaseOrder& order) {
     KV_TRY(auto opened, open_());
-    RetryingStore store(std::move(opened), clock_, stop_,
-                        {.on_retry = [this](const StoreError&, Duration) { status_.retries.Add(); }});
+    RetryingStore store(
+        std::move(opened), clock_, stop_,
+        {.on_retry = [this](const StoreError&, Duration) { status_.retries.Add(); }});
     KV_TRY(const BaseName base, bases_.Ship(store, order.history, order.time_ms));
     desk_.Made(order.history, base);
     if (const auto kept = Retain(store, order.history);

@@ -74,15 +74,14 @@ class BaseShipper::Base {
  private:
   ShipResult<void> CheckGoesOn() const {
     if (owner_.stop_.stopped()) return ShipFail(ShipErrorKind::kStopped, "stopped");
-    if (!owner_.member_.IsLeader())
-      return ShipFail(ShipErrorKind::kMember, "another member leads");
+    if (!owner_.member_.IsLeader()) return ShipFail(ShipErrorKind::kMember, "another member leads");
     // Retention takes it for given up then.
     if (owner_.WallMillis() - manifest_.base.time_ms > kUnfinishedBaseMs / 2)
       return ShipFail(ShipErrorKind::kMember, "the base took too long");
     return {};
   }
 
-  // A full part is put once more follows: the last one is told by its end.
+  // A full part is put once more follows, since the last part carries the image's end.
   ShipResult<void> Take(std::string_view piece) {
     while (!piece.empty()) {
       if (part_.size() == owner_.part_bytes_) KV_RETURN_IF_ERROR(PutPart(false));

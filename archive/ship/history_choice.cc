@@ -52,12 +52,11 @@ ShipResult<HistoryChoice> HeadAmong(const std::vector<HistoryRecord>& records) {
   return HistoryChoice{.record = *head, .is_there = true};
 }
 
-// The key, term and bytes decide, whatever the rest of the object says.
+// One entry of the member's log; kNotFound if the log begins later.
 Result<raft::Entry> OwnEntry(ArchivedMember& member, raft::Index index) {
   KV_TRY(std::vector<raft::Entry> entries, member.Read(index, index, 1));
   if (entries.size() != 1 || entries.front().index != index)
-    return Fail(Code::kInternal,
-                fmt::format("the log did not give its entry {}", index.value()));
+    return Fail(Code::kInternal, fmt::format("the log did not give its entry {}", index.value()));
   return std::move(entries.front());
 }
 
@@ -92,9 +91,8 @@ ShipResult<void> CompareLast(ArchivedMember& member, raft::Index last, const raf
   if (!own) return std::unexpected(own.error());
   if (own->term == finding.place.term && (theirs == nullptr || *own == *theirs)) return {};
   finding.fit = PlaceFinding::Fit::kDiffers;
-  finding.text =
-      fmt::format("the archive's entry {} is not this member's: the archive is of other data",
-                  last.value());
+  finding.text = fmt::format(
+      "the archive's entry {} is not this member's: the archive is of other data", last.value());
   return {};
 }
 
@@ -122,12 +120,11 @@ ShipResult<LogPlace> FindPlaceByMark(ObjectStore& store, HistoryId history,
 HistoryId HistoryIdOf(HistoryId parent, std::uint64_t cluster_id, std::string_view reason,
                       raft::Index fork) {
   Sha256 digest;
-  digest.Add(fmt::format("{:016x} {:016x} {} {}", parent.value(), cluster_id, reason,
-                         fork.value()));
+  digest.Add(
+      fmt::format("{:016x} {:016x} {} {}", parent.value(), cluster_id, reason, fork.value()));
   const std::string bytes = digest.Finish();
   std::uint64_t id = 0;
-  for (std::size_t i = 0; i < sizeof(id); ++i)
-    id = id << 8U | static_cast<unsigned char>(bytes[i]);
+  for (std::size_t i = 0; i < sizeof(id); ++i) id = id << 8U | static_cast<unsigned char>(bytes[i]);
   return HistoryId{id == 0 ? std::uint64_t{1} : id};
 }
 
@@ -149,8 +146,7 @@ ShipResult<HistoryChoice> ChooseHistory(const std::vector<HistoryRecord>& record
   const raft::Index fork = departure.origin.index;
   for (const HistoryRecord& record : ours) {
     const HistoryId parent = ParentOf(record);
-    const bool is_parents =
-        departure.origin.history == 0 || departure.origin.history == parent;
+    const bool is_parents = departure.origin.history == 0 || departure.origin.history == parent;
     if (is_parents && record.reason == departure.reason &&
         record.id == HistoryIdOf(parent, begun.cluster_id, record.reason, fork))
       return HeadAmong(FamilyOf(ours, record));
@@ -171,8 +167,8 @@ ShipResult<HistoryChoice> ChooseHistory(const std::vector<HistoryRecord>& record
 
 ShipResult<HistoryRecord> BeginHistory(ObjectStore& store, HistoryRecord record) {
   const std::string key = KeyText({.history = record.id, .name = HistoryFileName{}});
-  const auto put = store.Put(key, ToJson(record),
-                             {.if_absent = true, .content_type = "application/json"});
+  const auto put =
+      store.Put(key, ToJson(record), {.if_absent = true, .content_type = "application/json"});
   if (put.has_value()) return record;
   if (put.error().kind != StoreErrorKind::kExists) return std::unexpected(put.error());
   KV_TRY(auto there, ReadHistory(store, record.id));
@@ -227,15 +223,14 @@ ShipResult<Origin> FindFork(ObjectStore& store, ArchivedMember& member,
   const Origin beginning = {.history = history.id, .index = 0, .revision = 0};
   const TimeMark applied = member.NewestMark();
   std::optional<LogName> holder;
-  KV_RETURN_IF_ERROR(
-      store.List({.prefix = LogPrefix(history.id), .after = {}},
-                 [&](std::string_view text, std::uint64_t) {
-                   const auto key = ParseKey(text);
-                   const auto* log = key ? std::get_if<LogName>(&key->name) : nullptr;
-                   if (log != nullptr && log->first <= applied.index && log->last >= applied.index)
-                     holder = *log;
-                   return !holder;
-                 }));
+  KV_RETURN_IF_ERROR(store.List(
+      {.prefix = LogPrefix(history.id), .after = {}}, [&](std::string_view text, std::uint64_t) {
+        const auto key = ParseKey(text);
+        const auto* log = key ? std::get_if<LogName>(&key->name) : nullptr;
+        if (log != nullptr && log->first <= applied.index && log->last >= applied.index)
+          holder = *log;
+        return !holder;
+      }));
   if (!holder) return beginning;
   const ObjectKey key = {.history = history.id, .name = *holder};
   KV_TRY(const std::string bytes, ReadObject(store, KeyText(key), kMaxObjectBytes));

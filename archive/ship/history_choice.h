@@ -38,20 +38,20 @@ ShipResult<HistoryChoice> ChooseHistory(const std::vector<HistoryRecord>& record
 // if that is of something else.
 ShipResult<HistoryRecord> BeginHistory(ObjectStore& store, HistoryRecord record);
 
-// Where the archive of a history stands.
+// The place up to which a history is archived.
 struct ShipPlace {
   HistoryRecord history;
-  // Of the newest log object, but `last` counts a gap behind it too.
+  // The newest log object's, but `last` counts a gap behind it too.
   LogEnd end;
   raft::Term term = 0;  // of the newest archived entry; 0: not known
-  // Of the last object, or before it: what comes behind has no lower ones.
+  // Later objects have no lower revision and no earlier time.
   std::int64_t revision = 0;
   UnixMillis time_ms = 0;
   raft::Index gap_to = 0;  // the last entry of the newest gap
 };
 
 struct PlaceFinding {
-  // How what was found relates to the member's log.
+  // The relation of the archive to the member's log.
   enum class Fit : std::uint8_t {
     kFits,
     kAhead,      // the archive has entries behind the member's last applied one

@@ -151,8 +151,7 @@ ShipResult<void> LogShipper::Begin(ObjectStore& store) {
   } else if (new_history_) {
     KV_TRY(const HistoryRecord asked, BeginAsked(store, finding.place.history));
     KV_TRY(const PlaceFinding begun, FindPlace(store, member_, asked));
-    if (begun.fit != PlaceFinding::Fit::kFits)
-      return ShipFail(ShipErrorKind::kRefused, begun.text);
+    if (begun.fit != PlaceFinding::Fit::kFits) return ShipFail(ShipErrorKind::kRefused, begun.text);
     place_ = begun.place;
   } else {
     member_.KeepBehind(0);
@@ -161,7 +160,7 @@ ShipResult<void> LogShipper::Begin(ObjectStore& store) {
                                 "with --archive-new-history",
                                 store.name(), HistoryText(finding.place.history.id), finding.text));
   }
-  // What the history begins behind has at least the revision that it began with.
+  // The entries of a new history have at least the revision that it began with.
   const TimeMark newest = member_.NewestMark();
   if (place_->revision == 0 && newest.index <= place_->end.last) place_->revision = newest.revision;
   archived_ = place_->end.last;
@@ -225,9 +224,9 @@ ShipResult<bool> LogShipper::ShipOne(ObjectStore& store) {
     return true;
   }
   if (entries->front().term < place_->term)
-    return ShipFail(ShipErrorKind::kRefused,
-                    fmt::format("entry {} has an earlier term than the archive's last one",
-                                from.value()));
+    return ShipFail(
+        ShipErrorKind::kRefused,
+        fmt::format("entry {} has an earlier term than the archive's last one", from.value()));
   const raft::Index end = EndOf(marks, entries->back().index);
   entries->resize(end - from + 1);
   const LogObject object =
@@ -273,9 +272,9 @@ ShipResult<void> LogShipper::DeclareGap(ObjectStore& store, raft::Index to,
   if (!put.has_value() && put.error().kind != StoreErrorKind::kExists)
     return std::unexpected(put.error());
   status_.gaps.Add();
-  KV_ERROR("entries are missing in the archive; a base follows, and nothing between can be restored",
-           {"archive", store.name()}, {"from", gap.name.from}, {"to", gap.name.to},
-           {"reason", reason});
+  KV_ERROR(
+      "entries are missing in the archive; a base follows, and nothing between can be restored",
+      {"archive", store.name()}, {"from", gap.name.from}, {"to", gap.name.to}, {"reason", reason});
   place_->end.last = to;
   place_->gap_to = to;
   archived_ = to;

@@ -4,7 +4,7 @@
 // at a mark of the member, so that its revision and time are known. Between two marks that are
 // further apart than an object holds, an object takes the revision of the mark before it and the
 // time of the mark behind it: what it holds has at least that revision, and was there at that time.
-// Times do not go back within a history, whatever clocks do.
+// Times do not go back within a history, even if a clock does.
 //
 // On other members: the archive's mark is looked up, and the member's log kept from there on.
 //
@@ -35,7 +35,7 @@ inline constexpr std::size_t kShippedBytes = std::size_t{8} << 20;
 
 class LogShipper {
  public:
-  // What a base that is to be made now belongs to.
+  // The history that is archived, for a base of it.
   struct Line {
     HistoryRecord history;
     UnixMillis time_ms = 0;   // no base of it has an earlier time

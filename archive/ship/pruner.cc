@@ -85,8 +85,8 @@ ShipResult<Retention> FindRetention(ObjectStore& store, HistoryId head,
     KV_TRY(const auto mark, ReadMark(store, record.id));
     if (mark) marks[record.id] = mark->time_ms;
   }
-  const std::vector<HistoryId> line = PrunableLine(contents, head, marks, now_ms,
-                                                   std::max(options.keep_for_ms, kWriterDeadMs));
+  const std::vector<HistoryId> line =
+      PrunableLine(contents, head, marks, now_ms, std::max(options.keep_for_ms, kWriterDeadMs));
   for (const HistoryId id : line) {
     KV_RETURN_IF_ERROR(store.List({.prefix = HistoryPrefix(id), .after = {}},
                                   [&](std::string_view key, std::uint64_t) {

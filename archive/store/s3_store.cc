@@ -8,9 +8,9 @@
 
 #include "archive/store/s3_answer.h"
 #include "archive/store/sigv4.h"
-#include "archive/store/xml_tree.h"
 #include "base/base64.h"
 #include "base/digest/sha256.h"
+#include "base/text/escape_markup.h"
 
 namespace kvorum::archive {
 namespace {
@@ -227,7 +227,7 @@ StoreResult<std::vector<DeleteFailure>> S3Store::DeleteSome(std::span<const std:
                      R"(<Delete xmlns="http://s3.amazonaws.com/doc/2006-03-01/">)";
   for (const std::string& key : keys) {
     KV_RETURN_IF_ERROR(CheckKey(key));
-    body += "<Object><Key>" + XmlEscape(place_.prefix + key) + "</Key></Object>";
+    body += "<Object><Key>" + EscapeMarkup(place_.prefix + key) + "</Key></Object>";
   }
   body += "<Quiet>true</Quiet></Delete>";
   Call call{.method = HttpMethod::kPost,

@@ -82,24 +82,4 @@ std::optional<XmlElement> ParseXml(std::string_view text) {
   return std::move(builder.root);
 }
 
-std::string XmlEscape(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
-}
-
 }  // namespace kvorum::archive

@@ -26,7 +26,5 @@ struct XmlElement {
 
 // The root. Nothing if the text is not well-formed or breaks a bound.
 std::optional<XmlElement> ParseXml(std::string_view text);
-// For the text of an element that is written.
-std::string XmlEscape(std::string_view text);
 
 }  // namespace kvorum::archive

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/check.h"
+#include "base/text/escape_markup.h"
 #include "base/text/percent.h"
 
 namespace kvorum::rpc {
@@ -31,32 +32,6 @@ std::string CleanPath(std::string_view path) {
 // Escapes of slashes stay: they must not become separators.
 std::string DecodeSegments(std::string_view path) { return PercentDecode(path, "/"); }
 
-std::string EscapeHtml(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&#34;";
-        break;
-      case '\'':
-        escaped += "&#39;";
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
-}
-
 HttpResponse RedirectTo(std::string path, const HttpRequest& request) {
   std::string location = std::move(path);
   if (const std::string_view query = request.Query(); !query.empty())
@@ -64,7 +39,7 @@ HttpResponse RedirectTo(std::string path, const HttpRequest& request) {
   const bool shows_link = request.method == "GET" || request.method == "HEAD";
   HttpResponse response = HttpResponse::Text(
       307,
-      shows_link ? "<a href=\"" + EscapeHtml(location) + "\">Temporary Redirect</a>.\n\n" : "");
+      shows_link ? "<a href=\"" + EscapeMarkup(location) + "\">Temporary Redirect</a>.\n\n" : "");
   response.content_type = shows_link ? "text/html; charset=utf-8" : "";
   response.headers.push_back({"Location", std::move(location)});
   return response;

@@ -121,8 +121,7 @@ TEST_F(RetentionTest, AParentsBasesCountUpToTheFork) {
   AddLog(kHead, 29, 45);
   Left(25);
   EXPECT_EQ(Plan({kHead, kRoot}, {.keep_bases = 3}, 50'000), "20: 10(3); 11-20");
-  EXPECT_EQ(Plan({kHead, kRoot}, {.keep_bases = 2}, 50'000),
-            "28: 10(3) 20(3) 30(3); 11-20 21-35");
+  EXPECT_EQ(Plan({kHead, kRoot}, {.keep_bases = 2}, 50'000), "28: 10(3) 20(3) 30(3); 11-20 21-35");
   EXPECT_EQ(Plan({kHead}, {.keep_bases = 1}, 50'000), "40: 28(3);");
 }
 

@@ -31,8 +31,8 @@ inline Contents ContentsOf(const Bucket& bucket) {
 
 // The base's image, or "" after a failed expectation.
 inline std::string ReadImage(const Bucket& bucket, HistoryId history, const BaseName& name) {
-  const auto manifest = ParseManifest(
-      bucket.objects.at(KeyText({.history = history, .name = ManifestName{name}})));
+  const auto manifest =
+      ParseManifest(bucket.objects.at(KeyText({.history = history, .name = ManifestName{name}})));
   EXPECT_TRUE(manifest.has_value());
   if (!manifest) return "";
   std::string image;
@@ -70,7 +70,7 @@ inline std::optional<RestoredState> Follow(const Bucket& bucket, const Plan& pla
     const auto content = ReadLogObject(key, bucket.objects.at(KeyText(key)));
     EXPECT_TRUE(content.has_value()) << KeyText(key);
     if (!content) return std::nullopt;
-    // Where two leaders' objects overlap, each has bounds of its own.
+    // Objects of two leaders that overlap have different bounds.
     if (content->header.previous == previous) {
       EXPECT_LE(time_ms, content->header.times.front().time_ms) << "times go back";
     }
@@ -78,7 +78,8 @@ inline std::optional<RestoredState> Follow(const Bucket& bucket, const Plan& pla
     for (const TimeMark& time : content->header.times) {
       EXPECT_LE(time.revision, log.RevisionAt(time.index));
       const auto* to = std::get_if<ToTime>(&plan.target);
-      if (to != nullptr && time.time_ms <= to->time_ms) state.last = std::max(state.last, time.index);
+      if (to != nullptr && time.time_ms <= to->time_ms)
+        state.last = std::max(state.last, time.index);
     }
     time_ms = content->header.times.back().time_ms;
     for (const raft::Entry& entry : content->entries) {

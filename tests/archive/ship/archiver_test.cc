@@ -52,13 +52,13 @@ class ArchiverTest : public testing::Test {
   StopSignal stop_;
   ArchiveStatus status_;
   FakeMember member_{log_, SystemClock()};
-  Archiver archiver_{member_,
-                     [this] { return Open(); },
-                     SystemClock(),
-                     stop_,
-                     status_,
-                     {.interval = milliseconds(5), .base_interval = milliseconds(50),
-                      .keep_bases = 1}};
+  Archiver archiver_{
+      member_,
+      [this] { return Open(); },
+      SystemClock(),
+      stop_,
+      status_,
+      {.interval = milliseconds(5), .base_interval = milliseconds(50), .keep_bases = 1}};
 };
 
 TEST_F(ArchiverTest, LogBasesAndRetentionFollowEachOther) {

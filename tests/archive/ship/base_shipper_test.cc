@@ -185,8 +185,7 @@ class PrunerTest : public BaseShipperTest {
     bucket_.objects[KeyText({.history = record.id, .name = HistoryFileName{}})] = ToJson(record);
   }
   PruneCounts PruneNow(const RetentionOptions& options, HistoryId head = kLine) {
-    const auto retention =
-        FindRetention(store_, head, options, clock_.WallNanos() / 1'000'000);
+    const auto retention = FindRetention(store_, head, options, clock_.WallNanos() / 1'000'000);
     EXPECT_TRUE(retention.has_value());
     const auto counts = Prune(store_, *retention);
     EXPECT_TRUE(counts.has_value());
@@ -197,8 +196,8 @@ class PrunerTest : public BaseShipperTest {
     const Contents contents = ContentsOf(bucket_);
     for (const auto& [id, history] : contents.histories) {
       for (const Restorable& one : history.Restorables())
-        text += std::to_string(one.base.index.value()) + "-" + std::to_string(one.last.value()) +
-                " ";
+        text +=
+            std::to_string(one.base.index.value()) + "-" + std::to_string(one.last.value()) + " ";
     }
     return text;
   }
@@ -216,7 +215,7 @@ TEST_F(PrunerTest, WhatIsTooOldGoes) {
   EXPECT_EQ(Ranges(), "16-19 ");
   clock_.Advance(hours(10'000));
   PruneNow({.keep_for_ms = 1, .keep_bases = 1});
-  EXPECT_EQ(Ranges(), "16-19 ") << "the newest base stays whatever its age";
+  EXPECT_EQ(Ranges(), "16-19 ") << "the newest base stays at any age";
 }
 
 TEST_F(PrunerTest, LockedObjectsStayAndAreCounted) {
@@ -286,7 +285,7 @@ TEST_F(PrunerTest, AParentGoesOnceNothingIsRestoredThroughIt) {
   ASSERT_TRUE(bases_.Ship(store_, kChild, 0).has_value());
   const RetentionOptions options = {.keep_for_ms = 2 * 3'600'000};
   EXPECT_EQ(PruneNow(options, kChild).deleted, 0U) << "the parent's states are young enough";
-  // Its cluster archives on: what it has is its own retention's.
+  // The parent's cluster is alive: its own leader deletes what is old.
   clock_.Advance(hours(3));
   const ObjectKey mark = {.history = kLine, .name = MarkName{}};
   bucket_.objects[KeyText(mark)] =

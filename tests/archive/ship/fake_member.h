@@ -31,8 +31,8 @@ struct CommittedLog {
   void Add(std::uint64_t count, std::uint64_t term, std::size_t size_bytes = 20) {
     for (std::uint64_t i = 0; i < count; ++i) {
       const raft::Index index = last() + 1;
-      std::string data = "entry " + std::to_string(index.value()) + " of term " +
-                         std::to_string(term) + " ";
+      std::string data =
+          "entry " + std::to_string(index.value()) + " of term " + std::to_string(term) + " ";
       if (data.size() < size_bytes) data.append(size_bytes - data.size(), 'x');
       const std::int64_t before = RevisionAt(index - 1);
       entries.push_back(
@@ -61,9 +61,8 @@ class FakeMember final : public ArchivedMember {
         clock_(clock),
         identity_{.cluster_id = cluster_id,
                   .member_id = member_id,
-                  .wal_metadata =
-                      wal::Encode(wal::Metadata{.node_id = raft::MemberId{member_id},
-                                                .cluster_id = cluster_id}),
+                  .wal_metadata = wal::Encode(wal::Metadata{.node_id = raft::MemberId{member_id},
+                                                            .cluster_id = cluster_id}),
                   .departure = std::nullopt} {
     marks_.push_back({.index = 0, .time_ms = Now(), .revision = 1});
   }

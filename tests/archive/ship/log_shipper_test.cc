@@ -37,8 +37,8 @@ struct Site {
   }
 
   void Restart() {
-    shipper = std::make_unique<LogShipper>(member, manual_clock, clocked_stop, status,
-                                           is_new_history);
+    shipper =
+        std::make_unique<LogShipper>(member, manual_clock, clocked_stop, status, is_new_history);
   }
   ShipResult<void> Step() { return shipper->Step(store); }
   // "" or the error's text.
@@ -301,7 +301,7 @@ TEST_F(LogShipperTest, ARecreatedClusterWithTheSameIdIsRefused) {
   EXPECT_TRUE(recreated.StepText().contains("the archive is of other data"));
   EXPECT_EQ(recreated.Step().error().kind, ShipErrorKind::kRefused);
   EXPECT_EQ(recreated.member.kept_behind(), 0U) << "its log is not kept for nothing";
-  // Where its log begins later, terms are compared.
+  // Terms are compared if its log begins later.
   recreated.member.TrimBefore(25);
   EXPECT_TRUE(recreated.StepText().contains("the later term 2"));
   EXPECT_EQ(Logs(), "1-20");

@@ -1,11 +1,11 @@
-// Random leaders, faults and restarts beside the log that was committed: what is restored from the
-// archive is that log, whatever the target.
+// Random leaders, faults and restarts beside the log that was committed: each target is restored
+// from the archive as the log has it.
 //
 // The faults: each call of a store may fail before its effect or behind it; a leader may be deposed
 // and not know; another leader may do a whole step between any two of its calls; members restart
 // and forget their marks; their logs are trimmed, also behind what is archived; the clock jumps
-// forward. Loss is not survivable where every leader's log was trimmed before it was archived: there
-// the archive has a gap.
+// forward. Loss is not survivable where every leader's log was trimmed before it was archived:
+// there the archive has a gap.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -142,8 +142,7 @@ class ShipModel {
       EXPECT_TRUE(found.has_value() || !history.gaps.empty()) << "index " << index.value();
     }
     for (int i = 0; i < 50; ++i) {
-      const std::int64_t revision = log_.RevisionAt(
-          first + rng_.Below(log_.last() - first + 1));
+      const std::int64_t revision = log_.RevisionAt(first + rng_.Below(log_.last() - first + 1));
       if (const auto found = Follows(contents, ToRevision{revision})) {
         EXPECT_EQ(log_.RevisionAt(*found), revision);
       } else {

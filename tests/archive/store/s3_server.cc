@@ -21,6 +21,7 @@
 #include "base/base64.h"
 #include "base/digest/sha256.h"
 #include "base/letter_case.h"
+#include "base/text/escape_markup.h"
 #include "base/text/percent.h"
 #include "base/words.h"
 
@@ -320,7 +321,7 @@ void S3Server::Serve(int fd) {
 S3Server::Answer S3Server::Failure(int status, std::string_view code, std::string_view message) {
   return {.status = status,
           .body = R"(<?xml version="1.0" encoding="UTF-8"?><Error><Code>)" + std::string(code) +
-                  "</Code><Message>" + XmlEscape(message) + "</Message></Error>"};
+                  "</Code><Message>" + EscapeMarkup(message) + "</Message></Error>"};
 }
 
 // The code of the refusal; empty: the request is in order.
@@ -471,7 +472,7 @@ S3Server::Answer S3Server::HandleDelete(const Request& request) {
     const auto found = objects_.find(key);
     if (found == objects_.end()) continue;
     if (found->second.is_locked) {
-      body += "<Error><Key>" + XmlEscape(key) +
+      body += "<Error><Key>" + EscapeMarkup(key) +
               "</Key><Code>AccessDenied</Code><Message>Access Denied because object protected by "
               "object lock.</Message></Error>";
       continue;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text/escape_markup.h"
+
 namespace kvorum::archive {
 namespace {
 
@@ -52,7 +54,7 @@ TEST(XmlTreeTest, BoundsDepthAndNumberOfElements) {
 
 TEST(XmlTreeTest, WhatIsEscapedReadsAsItWas) {
   const std::string text = "a<b>&\"c'";
-  EXPECT_EQ(ParseXml("<a>" + XmlEscape(text) + "</a>")->text, text);
+  EXPECT_EQ(ParseXml("<a>" + EscapeMarkup(text) + "</a>")->text, text);
 }
 
 }  // namespace
