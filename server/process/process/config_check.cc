@@ -77,6 +77,8 @@ class Checker {
     const auto given = reading_.parsed.given.find(flag.name);
     const bool is_given = given != reading_.parsed.given.end();
     if (is_given && IsSecretFlag(flag.name)) return std::string(kHiddenValue);
+    // Refused, and shown without the credentials that do not belong there.
+    if (is_given && flag.name == "archive-url") return WithoutSecrets({given->second.text}).front();
     if (flag.name == "data-dir") return options_.data_dir;
     if (flag.name == "initial-cluster")
       return FindsCluster() ? "" : options_.EffectiveInitialCluster();

@@ -118,11 +118,11 @@ TEST_F(MetricsTableTest, TheArchivesRowsHaveSeriesWhereThereIsOne) {
   sources_.archive = &status;
   sources_.archive_lag_ms = [] { return 2'500; };
   EXPECT_EQ(PageOf(registry_, "kvorum_archive_state"),
-            "kvorum_archive_state{state=\"starting\"} 0\n"
-            "kvorum_archive_state{state=\"following\"} 0\n"
             "kvorum_archive_state{state=\"archiving\"} 0\n"
             "kvorum_archive_state{state=\"failing\"} 1\n"
-            "kvorum_archive_state{state=\"refused\"} 0\n");
+            "kvorum_archive_state{state=\"following\"} 0\n"
+            "kvorum_archive_state{state=\"refused\"} 0\n"
+            "kvorum_archive_state{state=\"starting\"} 0\n");
   EXPECT_EQ(PageOf(registry_, "kvorum_archive_index"), "kvorum_archive_index 7\n");
   EXPECT_EQ(PageOf(registry_, "kvorum_archive_revision"), "kvorum_archive_revision 5\n");
   EXPECT_EQ(PageOf(registry_, "kvorum_archive_time_seconds"), "kvorum_archive_time_seconds 1.5\n");

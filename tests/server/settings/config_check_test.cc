@@ -62,6 +62,14 @@ TEST_F(ConfigCheckTest, EverySettingIsShownWithItsSource) {
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/data"));
 }
 
+TEST_F(ConfigCheckTest, CredentialsInAnArchivesUrlAreRefusedAndNotShown) {
+  const CheckReport report = Check({"--archive-url=s3://key:secret@bucket/kv"});
+  EXPECT_EQ(report.exit_code, 1);
+  EXPECT_THAT(report.text, HasSubstr("@bucket/kv  [flag]"));
+  EXPECT_THAT(report.text, HasSubstr("credentials do not belong into an archive's URL"));
+  EXPECT_THAT(report.text, Not(HasSubstr("secret")));
+}
+
 TEST_F(ConfigCheckTest, TheFileIsASource) {
   std::ofstream(folder_ + "/c.yml") << "name: a\nmax-txn-ops: 7\ndata-dir: " << folder_ << "/data\n"
                                     << "listen-client-urls: http://127.0.0.1:0\n"
