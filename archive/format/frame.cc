@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kMagic = "KVARCH1\n";
 constexpr std::size_t kNumberBytes = 4;
 // The content of one object, unpacked; a packed megabyte may claim to be a gigabyte.
-constexpr std::uint64_t kMaxRawBytes = kMaxObjectBytes;
+constexpr std::uint64_t kMaxRawBytes = kMaxFrameBytes;
 
 void AppendNumber(std::string& out, std::uint32_t number) {
   for (unsigned shift = 0; shift < 32; shift += 8)

@@ -76,7 +76,7 @@ bool Follows(const std::vector<raft::Entry>& entries, const raft::Entry& entry,
 
 std::size_t RoomOf(const raft::Entry& entry) { return wal::Batch::Bound(entry); }
 
-std::size_t MaxEntriesRoom() { return kMaxObjectBytes - kKeptRoomBytes - kHeadRoomBytes; }
+std::size_t MaxEntriesRoom() { return kMaxFrameBytes - kKeptRoomBytes - kHeadRoomBytes; }
 
 LogObject MakeLogObject(HistoryId history, const LogEnd& previous,
                         const std::vector<raft::Entry>& entries, std::vector<TimeMark> times,

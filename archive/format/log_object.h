@@ -34,7 +34,7 @@ struct LogObject {
 
 // An upper bound of the entry's size in an object, before it is packed.
 std::size_t RoomOf(const raft::Entry& entry);
-// The room for entries: what is left of kMaxObjectBytes beside a header and an incompressible
+// The room for entries: what is left of kMaxFrameBytes beside a header and an incompressible
 // content's growth.
 std::size_t MaxEntriesRoom();
 
