@@ -20,7 +20,7 @@ struct Sorter {
     history.bases.push_back({.name = name.base, .has_manifest = true});
   }
   void operator()(const PartName& name) const {
-    history.bases.push_back({.name = name.base, .parts = 1});
+    history.bases.push_back({.name = name.base, .parts = 1, .parts_end = name.number + 1});
   }
 };
 
@@ -32,6 +32,7 @@ void JoinBases(std::vector<Base>& bases) {
     if (joined.empty() || joined.back().name != base.name) joined.push_back({.name = base.name});
     joined.back().has_manifest |= base.has_manifest;
     joined.back().parts += base.parts;
+    joined.back().parts_end = std::max(joined.back().parts_end, base.parts_end);
   }
   bases = std::move(joined);
 }

@@ -22,7 +22,8 @@ namespace kvorum::archive {
 struct Base {
   BaseName name;
   bool has_manifest = false;
-  std::uint32_t parts = 0;  // their number; the manifest says how many there should be
+  std::uint32_t parts = 0;      // their number; the manifest says how many there should be
+  std::uint32_t parts_end = 0;  // one past the highest number of a part
 
   friend bool operator==(const Base&, const Base&) = default;
 };

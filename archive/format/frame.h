@@ -21,7 +21,8 @@
 
 namespace kvorum::archive {
 
-// The maximum size of an object, so that each is stored by one request.
+// The maximum size of an object, so that each is stored by one request: that of the stores
+// (kMaxObjectBytes in archive/store/object_store.h), which archive/ship compares.
 inline constexpr std::size_t kMaxFrameBytes = std::size_t{64} << 20;
 // A header within these first bytes of an object is read by one request.
 inline constexpr std::size_t kHeadBytes = std::size_t{16} << 10;

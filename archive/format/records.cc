@@ -219,7 +219,8 @@ std::string ToJson(const Mark& mark) {
                      {"index", mark.index.value()},
                      {"revision", mark.revision},
                      {"term", mark.term.value()},
-                     {"member", mark.member}});
+                     {"member", mark.member},
+                     {"last_object", mark.last_object}});
 }
 
 Result<Mark> ParseMark(std::string_view json) {
@@ -230,6 +231,8 @@ Result<Mark> ParseMark(std::string_view json) {
   members.Take("revision", mark.revision);
   members.Take("term", mark.term);
   members.Take("member", mark.member);
+  // Older writers had none.
+  if (members.Find("last_object") != nullptr) members.Take("last_object", mark.last_object);
   if (!members.ok()) return FailRecord("mark");
   return mark;
 }

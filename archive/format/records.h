@@ -54,6 +54,9 @@ struct Mark {
   std::int64_t revision = 0;
   raft::Term term = 0;
   std::uint64_t member = 0;
+  // The key of the newest log object then: a listing that begins there finds the later ones. Empty
+  // while there is none.
+  std::string last_object = {};
 
   friend bool operator==(const Mark&, const Mark&) = default;
 };

@@ -127,8 +127,12 @@ TEST(RecordsTest, EachIsReadAsItWasWritten) {
   HistoryRecord first = SampleHistory();
   first.parent.reset();
   EXPECT_EQ(ParseHistoryRecord(ToJson(first)), first);
-  const Mark mark = {
-      .time_ms = 1, .index = 2, .revision = 3, .term = 4, .member = ~std::uint64_t{0}};
+  const Mark mark = {.time_ms = 1,
+                     .index = 2,
+                     .revision = 3,
+                     .term = 4,
+                     .member = ~std::uint64_t{0},
+                     .last_object = "000000000000001a/log/x.gz"};
   EXPECT_EQ(ParseMark(ToJson(mark)), mark);
   const Gap gap = {.name = {.from = 1, .to = 9}, .found_ms = 3, .reason = "the log began later"};
   EXPECT_EQ(ParseGap(ToJson(gap)), gap);
