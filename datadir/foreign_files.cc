@@ -39,7 +39,8 @@ bool BelongsInRoot(const Layout& layout, std::string_view name) {
 }
 
 bool BelongsInMember(const Layout&, std::string_view name) {
-  return IsOneOf(name, "wal", "snap", "format", "lock", "quarantined", "incarnation");
+  return IsOneOf(name, "wal", "snap", "format", "lock", "quarantined", "incarnation",
+                 "archive-origin.json");
 }
 
 bool BelongsInWal(const Layout&, std::string_view name) {

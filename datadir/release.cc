@@ -12,6 +12,7 @@
 #include "api/member_id.h"
 #include "api/storage_version.h"
 #include "bbolt/reader.h"
+#include "datadir/archive_origin.h"
 #include "datadir/layout.h"
 #include "datadir/log_summary.h"
 #include "datadir/snapshot_files.h"
@@ -200,6 +201,7 @@ class Releasing {
     KV_RETURN_IF_ERROR(RemoveLeftovers(fs_, layout_));
     KV_RETURN_IF_ERROR(RemoveIfThere(fs_, LmdbLockOf(layout_.database)));
     KV_RETURN_IF_ERROR(RemoveIfThere(fs_, layout_.incarnation));
+    KV_RETURN_IF_ERROR(RemoveIfThere(fs_, ArchiveOriginPath(layout_.root)));
     for (const char* name : {"/lock", "/reserve"})
       KV_RETURN_IF_ERROR(RemoveIfThere(fs_, layout_.wal + name));
     KV_TRY(const bool is_kept, fs_.Exists(layout_.KeptOfOurs()));

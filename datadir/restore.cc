@@ -5,19 +5,20 @@
 #include <optional>
 #include <utility>
 
+#include "api/alarm.h"
 #include "api/entries/conf_state_json.h"
 #include "api/member_id.h"
-#include "api/version.h"
 #include "base/net/url.h"
 #include "bbolt/reader.h"
-#include "datadir/content_check.h"
 #include "datadir/data_directory.h"
 #include "datadir/first_members.h"
+#include "datadir/image_database.h"
+#include "datadir/layout.h"
 #include "datadir/snapshot_files.h"
+#include "mvcc/index/index_file.h"
 #include "mvcc/lmdb/write_batch.h"
 #include "mvcc/records/bucket.h"
 #include "mvcc/transfer/etcd_import.h"
-#include "mvcc/transfer/snapshot_content.h"
 #include "wal/wal.h"
 
 namespace kvorum::datadir {
@@ -150,10 +151,10 @@ struct NewMember {
   raft::SnapshotMetadata snapshot;  // of the log, behind the first entries
 };
 
-Result<NewMember> MakeMember(const RestoreOptions& options) {
+Result<NewMember> MakeMember(const RestoreOptions& options, const std::string& token_suffix = "") {
   NewMember made;
-  KV_TRY(made.members,
-         server::ParseInitialCluster(options.initial_cluster, options.initial_cluster_token));
+  KV_TRY(made.members, server::ParseInitialCluster(options.initial_cluster,
+                                                   options.initial_cluster_token + token_suffix));
   KV_TRY(const Member* self, FindSelf(made.members, options.name));
   made.metadata = {.node_id = self->id, .cluster_id = ClusterIdOf(made.members)};
   made.first = FirstEntriesOf(made.members);
@@ -162,29 +163,76 @@ Result<NewMember> MakeMember(const RestoreOptions& options) {
   return made;
 }
 
-// The storage version is decided anew by the members of the new cluster, unless it is ours already.
-Result<std::string> StorageVersion(bbolt::Reader& snapshot) {
-  KV_TRY(const mvcc::EtcdMeta meta, mvcc::ReadEtcdMeta(snapshot));
-  if (meta.storage_version == server::kStorageVersion) return meta.storage_version;
-  if (meta.storage_version.empty() || meta.storage_version.starts_with("3.6.")) return "";
-  return Fail(Code::kFailedPrecondition, "the snapshot has storage version " +
-                                             meta.storage_version + "; this program reads " +
-                                             std::string(server::kStorageVersion));
+mvcc::EtcdMeta PlaceOf(const NewMember& made) {
+  return {.consistent_index = made.snapshot.index.value(),
+          .term = made.snapshot.term.value(),
+          .conf_state = server::EncodeConfStateJson(made.snapshot.conf_state),
+          .storage_version = {}};
+}
+
+void RemoveAll(mvcc::Snapshot& content, Bucket bucket, mvcc::WriteBatch& batch,
+               Result<void>& result) {
+  if (!result.has_value()) return;
+  result = content.Scan(bucket, {}, {}, [&](std::string_view key, std::string_view) {
+    batch.changes.Remove(bucket, key);
+    return true;
+  });
+}
+
+// The new member that answers for an old one's alarm: that of its name, else the one with the
+// lowest id, so that all members of the new cluster ascribe it alike.
+Result<raft::MemberId> HeirOf(mvcc::Snapshot& content, raft::MemberId old,
+                              const std::vector<Member>& members) {
+  KV_TRY(const auto record, content.Get(Bucket::kMembers, server::IdText(old)));
+  std::string name;
+  if (record.has_value()) {
+    KV_TRY(const Member member, server::DecodeMemberJson(*record));
+    name = member.name;
+  }
+  const auto found = std::ranges::find(members, name, &Member::name);
+  if (found != members.end()) return found->id;
+  return std::ranges::min_element(members, {}, &Member::id)->id;
+}
+
+// Behind a removal of all: the last change to a key wins.
+Result<void> KeepAlarms(mvcc::Snapshot& content, const std::vector<Member>& members,
+                        mvcc::WriteBatch& batch) {
+  std::vector<std::string> keys;
+  KV_RETURN_IF_ERROR(
+      content.Scan(Bucket::kAlarm, {}, {}, [&](std::string_view key, std::string_view) {
+        keys.emplace_back(key);
+        return true;
+      }));
+  for (const std::string& key : keys) {
+    KV_TRY(server::Alarm alarm, server::DecodeAlarm(key));
+    KV_TRY(alarm.member, HeirOf(content, alarm.member, members));
+    batch.changes.Put(Bucket::kAlarm, server::EncodeAlarm(alarm), {});
+  }
+  return {};
 }
 
 // The alarms of the old ones go with them: no member would ever end them, and the disk or the copy
-// that they report is not that of a new member.
-void ReplaceMembers(mvcc::Snapshot& content, const std::vector<Member>& members,
-                    mvcc::WriteBatch& batch, Result<void>& result) {
-  for (const Bucket bucket : {Bucket::kMembers, Bucket::kMembersRemoved, Bucket::kAlarm}) {
-    result = content.Scan(bucket, {}, {}, [&](std::string_view key, std::string_view) {
-      batch.changes.Remove(bucket, key);
-      return true;
-    });
-    if (!result.has_value()) return;
-  }
+// that they report is not that of a new member. Behind a replay they stay: the state is to be the
+// one that was asked for.
+Result<void> ReplaceMembers(mvcc::Snapshot& content, const std::vector<Member>& members,
+                            bool keeps_alarms, mvcc::WriteBatch& batch) {
+  Result<void> result;
+  for (const Bucket bucket : {Bucket::kMembers, Bucket::kMembersRemoved, Bucket::kAlarm})
+    RemoveAll(content, bucket, batch, result);
+  KV_RETURN_IF_ERROR(result);
+  if (keeps_alarms) KV_RETURN_IF_ERROR(KeepAlarms(content, members, batch));
   for (const Member& member : members)
     batch.changes.Put(Bucket::kMembers, server::IdText(member.id), EncodeMemberJson(member));
+  return {};
+}
+
+void PutPlace(const NewMember& made, mvcc::WriteBatch& batch) {
+  const mvcc::EtcdMeta place = PlaceOf(made);
+  namespace key = mvcc::meta_key;
+  batch.changes.Put(Bucket::kMeta, key::kConsistentIndex, mvcc::MetaNumber(place.consistent_index));
+  batch.changes.Put(Bucket::kMeta, key::kTerm, mvcc::MetaNumber(place.term));
+  batch.changes.Put(Bucket::kMeta, key::kConfState, place.conf_state);
+  batch.changes.Remove(Bucket::kMeta, key::kIndexMark);
 }
 
 Result<std::int64_t> NewestRevision(mvcc::Snapshot& content) {
@@ -217,9 +265,9 @@ Result<void> Adapt(mvcc::Backend& backend, const NewMember& made, const RestoreO
   std::vector<mvcc::RevisionRecord> bump;
   {
     KV_TRY(const mvcc::Reader reader, backend.NewReader());
-    Result<void> replaced;
-    ReplaceMembers(*reader, made.members, batch, replaced);
-    KV_RETURN_IF_ERROR(replaced);
+    const bool is_replayed = options.replay != nullptr;
+    KV_RETURN_IF_ERROR(ReplaceMembers(*reader, made.members, is_replayed, batch));
+    if (is_replayed) PutPlace(made, batch);
     if (options.bump_revision > 0) {
       KV_TRY(const std::int64_t revision, BumpedRevision(*reader, options));
       TellStep(options, "bumping latest revision", revision);
@@ -233,41 +281,49 @@ Result<void> Adapt(mvcc::Backend& backend, const NewMember& made, const RestoreO
   return backend.Commit(batch);
 }
 
-Result<void> MakeDatabase(FileSystem& fs, const mvcc::BackendOpener& open_backend,
-                          bbolt::Reader& snapshot, const std::string& path, const NewMember& made,
-                          const RestoreOptions& options) {
-  mvcc::EtcdImport import;
-  import.meta.consistent_index = made.snapshot.index.value();
-  import.meta.term = made.snapshot.term.value();
-  import.meta.conf_state = server::EncodeConfStateJson(made.snapshot.conf_state);
-  KV_TRY(import.meta.storage_version, StorageVersion(snapshot));
-  if (options.on_progress) {
-    import.on_progress = [&](std::uint64_t, std::uint64_t bytes) -> Result<void> {
-      options.on_progress(bytes);
-      return {};
-    };
-  }
-  ContentCheck content;
-  import.check = [&](Bucket bucket, std::string_view key, std::string_view value) -> Result<void> {
-    // The old cluster's are replaced.
-    if (bucket == Bucket::kMembers || bucket == Bucket::kMembersRemoved) return {};
-    return content.AddSmall(bucket, key, value);
-  };
-  KV_TRY(auto backend, open_backend(path));
-  KV_TRY(const auto put, mvcc::ImportEtcdContent(snapshot, import, *backend));
-  KV_RETURN_IF_ERROR(content.CheckWhole());
-  {
-    KV_TRY(const mvcc::Reader reader, backend->NewReader());
-    KV_TRY(const auto found, mvcc::ComputeSnapshotTotals(*reader));
-    if (found != put)
-      return Fail(Code::kDataLoss, path + " differs from the snapshot it was made of");
+// What a replay behind the snapshot has led to.
+struct ReplayedDatabase {
+  std::unique_ptr<mvcc::Backend> backend;
+  NewMember made;
+};
+
+// The database's own place in the log, up to which its entries are applied, ends with the replay.
+Result<ReplayedDatabase> ReplayBehind(FileSystem& fs, const mvcc::BackendOpener& open_backend,
+                                      const DataDirectory& directory,
+                                      const RestoreOptions& options) {
+  ReplayedDatabase result;
+  KV_TRY(const RestoreOptions::Replayed replayed, options.replay(directory.snap));
+  KV_RETURN_IF_ERROR(mvcc::RemoveIndexFile(fs, directory.database));
+  KV_TRY(result.made, MakeMember(options, replayed.token_suffix));
+  KV_RETURN_IF_ERROR(WriteArchiveOrigin(fs, UnfinishedRoot(options.data_dir), replayed.origin));
+  KV_TRY(result.backend, open_backend(directory.database));
+  return result;
+}
+
+// Returns the member that the database is of.
+Result<NewMember> MakeDatabase(FileSystem& fs, const mvcc::BackendOpener& open_backend,
+                               bbolt::Reader& snapshot, const DataDirectory& directory,
+                               const RestoreOptions& options) {
+  KV_TRY(NewMember made, MakeMember(options));
+  KV_TRY(const mvcc::EtcdMeta meta, mvcc::ReadEtcdMeta(snapshot));
+  ImageDatabase image = {.path = directory.database,
+                         .open = open_backend,
+                         .meta = options.replay ? meta : PlaceOf(made),
+                         .passes_over_members = !options.replay,
+                         .on_progress = options.on_progress};
+  KV_TRY(image.meta.storage_version, StorageVersionOfImage(meta));
+  KV_TRY(auto backend, MakeDatabaseOfImage(snapshot, image));
+  if (options.replay) {
+    backend.reset();
+    KV_TRY(ReplayedDatabase replayed, ReplayBehind(fs, open_backend, directory, options));
+    backend = std::move(replayed.backend);
+    made = std::move(replayed.made);
   }
   KV_RETURN_IF_ERROR(Adapt(*backend, made, options));
   KV_RETURN_IF_ERROR(backend->Sync());
   backend.reset();
-  const std::string lock_path = path + "-lock";  // LMDB's
-  KV_TRY(const bool has_lock, fs.Exists(lock_path));
-  return has_lock ? fs.Remove(lock_path) : Result<void>();
+  KV_RETURN_IF_ERROR(RemoveIfThere(fs, LmdbLockOf(directory.database)));
+  return made;
 }
 
 Result<void> MakeLog(FileSystem& fs, const DataDirectory& directory, const NewMember& made) {
@@ -325,8 +381,6 @@ Result<void> CheckRestore(FileSystem& fs, const RestoreOptions& options) {
 Result<void> Restore(FileSystem& fs, const mvcc::BackendOpener& open_backend,
                      bbolt::Reader& snapshot, const RestoreOptions& options) {
   KV_RETURN_IF_ERROR(CheckRestore(fs, options));
-  KV_TRY(const NewMember made, MakeMember(options));
-  // The walk over the content would believe a page that is free, or that two branches have.
   KV_RETURN_IF_ERROR(snapshot.Check());
   KV_TRY(const bool has_data_dir, fs.Exists(options.data_dir));
   KV_RETURN_IF_ERROR(ClearRemains(fs, options));
@@ -336,7 +390,7 @@ Result<void> Restore(FileSystem& fs, const mvcc::BackendOpener& open_backend,
   {
     KV_TRY(const DataDirectory directory, OpenDataDirectory(fs, root, options.wal_dir));
     if (!options.wal_dir.empty()) KV_RETURN_IF_ERROR(MarkLog(fs, options.wal_dir));
-    KV_RETURN_IF_ERROR(MakeDatabase(fs, open_backend, snapshot, directory.database, made, options));
+    KV_TRY(const NewMember made, MakeDatabase(fs, open_backend, snapshot, directory, options));
     if (options.on_member) {
       for (const Member& member : made.members) options.on_member(made.metadata.cluster_id, member);
     }

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/file_system.h"
 #include "base/net/resolved_url.h"
+#include "datadir/archive_origin.h"
 #include "mvcc/transfer/snapshot_stream.h"
 
 namespace kvorum::bbolt {
@@ -38,6 +39,16 @@ struct RestoreOptions {
   // Called before the log's directory is made elsewhere, and after that is noted. It may make it;
   // may be empty.
   std::function<Result<void>()> make_wal_dir = {};
+  // For a restore that goes on behind the snapshot; may be empty. Called with the folder whose `db`
+  // has the snapshot's content and its place in the log of the cluster that it is of; applies
+  // entries to it, and closes it. The alarms then stay, ascribed to the new cluster's members of
+  // the same names, or to one of them.
+  struct Replayed {
+    // Added to the token, so that members restored to different states are of different clusters.
+    std::string token_suffix;
+    ArchiveOrigin origin;  // written beside the new member's files
+  };
+  std::function<Result<Replayed>(const std::string& folder)> replay = {};
   // The bytes of content that have been put; may be empty.
   std::function<void(std::uint64_t bytes)> on_progress = {};
   // Called for each member of the new cluster once the database has it; may be empty.

@@ -23,12 +23,6 @@ std::unexpected<Error> DamagedEtcdFile(const std::string& why) {
   return Fail(Code::kDataLoss, "mvcc: etcd's file is damaged: " + why);
 }
 
-std::string BigEndian(std::uint64_t value) {
-  std::string bytes(8, '\0');
-  for (std::size_t i = bytes.size(); i-- > 0; value >>= 8) bytes[i] = static_cast<char>(value);
-  return bytes;
-}
-
 Result<std::uint64_t> ReadEtcdNumber(bbolt::Reader& file, const bbolt::Bucket& meta,
                                      std::string_view key) {
   KV_TRY(const std::optional<std::string> bytes, file.Get(meta, key));
@@ -176,8 +170,8 @@ Result<void> PutMeta(bbolt::Reader& file, const EtcdImport& import, std::size_t 
     meta.erase(std::string(key));
     if (!value.empty()) meta.emplace(key, std::move(value));
   };
-  set(meta_key::kConsistentIndex, BigEndian(import.meta.consistent_index));
-  set(meta_key::kTerm, BigEndian(import.meta.term));
+  set(meta_key::kConsistentIndex, MetaNumber(import.meta.consistent_index));
+  set(meta_key::kTerm, MetaNumber(import.meta.term));
   set(meta_key::kConfState, import.meta.conf_state);
   set(meta_key::kStorageVersion, import.meta.storage_version);
   for (const auto& [key, value] : meta) KV_RETURN_IF_ERROR(commits.Put(tag_index, key, value));
@@ -207,6 +201,12 @@ Result<void> CheckNames(bbolt::Reader& file) {
 }
 
 }  // namespace
+
+std::string MetaNumber(std::uint64_t value) {
+  std::string bytes(8, '\0');
+  for (std::size_t i = bytes.size(); i-- > 0; value >>= 8) bytes[i] = static_cast<char>(value);
+  return bytes;
+}
 
 Result<EtcdMeta> ReadEtcdMeta(bbolt::Reader& file) {
   KV_TRY(const bbolt::Bucket bucket, FindMeta(file));

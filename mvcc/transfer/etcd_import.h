@@ -31,6 +31,8 @@ struct EtcdMeta {
   std::string conf_state;  // JSON
   std::string storage_version;
 };
+// A number as the meta bucket has it: 8 bytes, big-endian.
+std::string MetaNumber(std::uint64_t value);
 // kDataLoss if it is not an etcd file: it lacks the bucket, or has values that cannot be.
 Result<EtcdMeta> ReadEtcdMeta(bbolt::Reader& file);
 

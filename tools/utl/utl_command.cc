@@ -54,10 +54,10 @@ Command KvorumutlCommand() {
       .use = "kvorumutl",
       .brief = "Works on the files of kvorum and etcd without a server.",
       .inherited_flags = GlobalFlags(),
-      .children = {AdoptCommand(), DefragCommand(), DumpCommand(), MigrateCommand(),
-                   HashKvCommand(), ReleaseCommand(), SnapshotCommand(), VerifyCommand(),
-                   VersionCommand(), ctl::CompletionCommand("kvorumutl"), ctl::CompleteCommand(),
-                   ctl::ManCommand(kKvorumutlManText), ctl::HelpCommand()},
+      .children = {AdoptCommand(), ArchiveCommand(), DefragCommand(), DumpCommand(),
+                   MigrateCommand(), HashKvCommand(), ReleaseCommand(), SnapshotCommand(),
+                   VerifyCommand(), VersionCommand(), ctl::CompletionCommand("kvorumutl"),
+                   ctl::CompleteCommand(), ctl::ManCommand(kKvorumutlManText), ctl::HelpCommand()},
       .help_style = ctl::HelpStyle::kUsageAlone};
 }
 

@@ -7,6 +7,7 @@
 namespace kvorum::utl {
 
 ctl::Command AdoptCommand();
+ctl::Command ArchiveCommand();
 ctl::Command DefragCommand();
 ctl::Command DumpCommand();
 ctl::Command HashKvCommand();
