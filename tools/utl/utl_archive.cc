@@ -10,7 +10,7 @@ ctl::Command ArchiveCommand() {
   return {.use = "archive <subcommand>",
           .brief = "Lists, checks and restores a cluster's continuous archive",
           .inherited_flags = ArchiveStoreFlags(),
-          .children = {}};
+          .children = {ArchiveLsCommand(), ArchivePruneCommand(), ArchiveVerifyCommand()}};
 }
 
 }  // namespace kvorum::utl

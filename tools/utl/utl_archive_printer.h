@@ -1,0 +1,24 @@
+// Words of the commands of "archive": times, states, ranges, and their JSON.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "archive/catalog/ranges.h"
+#include "archive/format/names.h"
+
+namespace kvorum::utl {
+
+// "2026-11-28T10:00:00.250Z"
+std::string ArchiveTimeText(archive::UnixMillis time_ms);
+
+// "revisions 5 to 90 (index 7 to 120), 2026-...Z to 2026-...Z"
+std::string RangeText(const archive::StateRange& range);
+
+nlohmann::ordered_json StateJson(const archive::StatePlace& state);
+nlohmann::ordered_json RangeJson(const archive::StateRange& range);
+
+// Compact, whatever bytes the texts have.
+std::string ArchiveJsonText(const nlohmann::ordered_json& json);
+
+}  // namespace kvorum::utl
