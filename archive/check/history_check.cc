@@ -34,10 +34,16 @@ std::string AnObjectOf(HistoryId id, const History& history, bool mark_too) {
   return history.has_mark && mark_too ? KeyIn(id, MarkName{}) : "";
 }
 
+// The last entry of objects and gaps.
+raft::Index EndOf(const History& history) {
+  raft::Index end = history.last();
+  for (const GapName& gap : history.gaps) end = std::max(end, gap.to);
+  return end;
+}
+
 // The last entry that the history tells of, in any way; 0 if in none.
 raft::Index ReachOf(const Survey& survey, HistoryId id, const History& history) {
-  raft::Index reach = history.last();
-  for (const GapName& gap : history.gaps) reach = std::max(reach, gap.to);
+  raft::Index reach = EndOf(history);
   const auto details = survey.details.find(id);
   if (details != survey.details.end() && details->second.mark)
     reach = std::max(reach, details->second.mark->index);
@@ -133,15 +139,17 @@ void CheckMark(const Survey& survey, HistoryId id, Report& report, TermClaims& c
     return;
   }
   const Mark& mark = *details.mark;
-  claims.emplace(mark.index, TermClaim{.term = mark.term, .is_bound = true, .key = key});
-  if (history.last() < mark.index) {
+  // At the end of a gap no term is known.
+  if (mark.term != 0)
+    claims.emplace(mark.index, TermClaim{.term = mark.term, .is_bound = true, .key = key});
+  if (EndOf(history) < mark.index) {
     report.AddAbsence(
         FindingKind::kMissing, mark.last_object.empty() ? key : mark.last_object,
         fmt::format("the mark tells of everything up to entry {}, and the objects end at {}",
-                    mark.index.value(), history.last().value()),
+                    mark.index.value(), EndOf(history).value()),
         [id, index = mark.index](const Survey& later) {
           const History* now = FindHistory(later, id);
-          return now != nullptr && now->last() < index;
+          return now != nullptr && EndOf(*now) < index;
         });
     return;
   }
