@@ -21,7 +21,6 @@ namespace kvorum::utl {
 namespace {
 
 using archive::HistoryId;
-using Json = nlohmann::ordered_json;
 
 // A history with all that is shown of it.
 struct Listed {
@@ -73,8 +72,8 @@ std::string AgeText(archive::UnixMillis time_ms, archive::UnixMillis now_ms) {
   return fmt::format("{} s", std::max<archive::UnixMillis>(now_ms - time_ms, 0) / 1'000);
 }
 
-Json HistoryJson(const Listed& listed) {
-  Json json = {{"history", HistoryText(listed.id)}};
+ArchiveJson HistoryJson(const Listed& listed) {
+  ArchiveJson json = {{"history", HistoryText(listed.id)}};
   json["reason"] = nullptr;
   json["parent"] = nullptr;
   if (const auto& record = listed.history->record) {
@@ -96,31 +95,31 @@ Json HistoryJson(const Listed& listed) {
   }
   json["logObjects"] = listed.history->logs.size();
   json["logBytes"] = listed.details->log_bytes;
-  json["bases"] = Json::array();
+  json["bases"] = ArchiveJson::array();
   for (const archive::Base& base : listed.history->bases) {
-    Json shown = StateJson(
+    ArchiveJson shown = StateJson(
         {.index = base.name.index, .revision = base.name.revision, .time_ms = base.name.time_ms});
     shown["sizeBytes"] = BytesOf(listed, base);
     shown["parts"] = base.parts;
     shown["complete"] = base.has_manifest;
     json["bases"].push_back(std::move(shown));
   }
-  json["gaps"] = Json::array();
+  json["gaps"] = ArchiveJson::array();
   for (const archive::GapName& gap : listed.history->gaps)
     json["gaps"].push_back({{"from", gap.from.value()}, {"to", gap.to.value()}});
-  json["restorable"] = Json::array();
+  json["restorable"] = ArchiveJson::array();
   for (const archive::StateRange& range : listed.ranges)
     json["restorable"].push_back(RangeJson(range));
   json["problems"] = ProblemsOf(listed);
   return json;
 }
 
-void PrintJson(std::ostream& out, const archive::Survey& survey,
-               const std::vector<Listed>& histories) {
-  Json json;
-  json["histories"] = Json::array();
+void PrintListedJson(std::ostream& out, const archive::Survey& survey,
+                     const std::vector<Listed>& histories) {
+  ArchiveJson json;
+  json["histories"] = ArchiveJson::array();
   for (const Listed& listed : histories) json["histories"].push_back(HistoryJson(listed));
-  json["heads"] = Json::array();
+  json["heads"] = ArchiveJson::array();
   for (const HistoryId head : survey.contents.Heads()) json["heads"].push_back(HistoryText(head));
   json["objects"] = survey.objects;
   json["sizeBytes"] = survey.size_bytes;
@@ -161,8 +160,8 @@ void PrintHistory(std::ostream& out, const Listed& listed, archive::UnixMillis n
   for (const std::string& problem : ProblemsOf(listed)) out << "  problem: " << problem << '\n';
 }
 
-void PrintText(std::ostream& out, const archive::Survey& survey,
-               const std::vector<Listed>& histories) {
+void PrintListedText(std::ostream& out, const archive::Survey& survey,
+                     const std::vector<Listed>& histories) {
   const archive::UnixMillis now_ms = SystemClock().WallNanos() / 1'000'000;
   for (const Listed& listed : histories) PrintHistory(out, listed, now_ms);
   if (histories.empty()) out << "the archive is empty\n";
@@ -172,7 +171,7 @@ void PrintText(std::ostream& out, const archive::Survey& survey,
   }
 }
 
-void PrintTables(std::ostream& out, const std::vector<Listed>& histories) {
+void PrintListedTables(std::ostream& out, const std::vector<Listed>& histories) {
   ctl::Table heads{.header = {"history", "reason", "began", "parent", "at index", "archived index",
                               "revision", "alive"},
                    .rows = {}};
@@ -227,11 +226,11 @@ ctl::Outcome<void> RunArchiveLs(ctl::Invocation& invocation) {
   }
   std::ostream& out = invocation.world.out;
   if (format == "json") {
-    PrintJson(out, *survey, histories);
+    PrintListedJson(out, *survey, histories);
   } else if (format == "table") {
-    PrintTables(out, histories);
+    PrintListedTables(out, histories);
   } else {
-    PrintText(out, *survey, histories);
+    PrintListedText(out, *survey, histories);
   }
   return {};
 }

@@ -23,18 +23,18 @@ std::string RangeText(const archive::StateRange& range) {
                      ArchiveTimeText(range.first.time_ms), ArchiveTimeText(range.last.time_ms));
 }
 
-nlohmann::ordered_json StateJson(const archive::StatePlace& state) {
+ArchiveJson StateJson(const archive::StatePlace& state) {
   return {{"index", state.index.value()},
           {"revision", state.revision},
           {"time", ArchiveTimeText(state.time_ms)}};
 }
 
-nlohmann::ordered_json RangeJson(const archive::StateRange& range) {
+ArchiveJson RangeJson(const archive::StateRange& range) {
   return {{"from", StateJson(range.first)}, {"to", StateJson(range.last)}};
 }
 
-std::string ArchiveJsonText(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+std::string ArchiveJsonText(const ArchiveJson& json) {
+  return json.dump(-1, ' ', false, ArchiveJson::error_handler_t::replace);
 }
 
 }  // namespace kvorum::utl

@@ -9,16 +9,18 @@
 
 namespace kvorum::utl {
 
+using ArchiveJson = nlohmann::ordered_json;
+
 // "2026-11-28T10:00:00.250Z"
 std::string ArchiveTimeText(archive::UnixMillis time_ms);
 
 // "revisions 5 to 90 (index 7 to 120), 2026-...Z to 2026-...Z"
 std::string RangeText(const archive::StateRange& range);
 
-nlohmann::ordered_json StateJson(const archive::StatePlace& state);
-nlohmann::ordered_json RangeJson(const archive::StateRange& range);
+ArchiveJson StateJson(const archive::StatePlace& state);
+ArchiveJson RangeJson(const archive::StateRange& range);
 
 // Compact, whatever bytes the texts have.
-std::string ArchiveJsonText(const nlohmann::ordered_json& json);
+std::string ArchiveJsonText(const ArchiveJson& json);
 
 }  // namespace kvorum::utl

@@ -26,7 +26,6 @@ using archive::Retention;
 using archive::UnixMillis;
 using ctl::FlagType;
 using ctl::Outcome;
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kDeletedAtOnce = 500;
 // A history whose mark is older has no writer.
@@ -163,20 +162,20 @@ Outcome<Retention> PlanOf(archive::ObjectStore& store, const std::optional<Histo
   return PlanRetention(survey->contents, line, options, now_ms);
 }
 
-Json FloorJson(const Retention& retention) {
+ArchiveJson FloorJson(const Retention& retention) {
   if (!retention.floor) return nullptr;
   const archive::BaseName& base = retention.floor->name;
-  Json json = {{"history", HistoryText(retention.floor->history)}};
+  ArchiveJson json = {{"history", HistoryText(retention.floor->history)}};
   json.update(StateJson({.index = base.index, .revision = base.revision, .time_ms = base.time_ms}));
   return json;
 }
 
 void PrintPrunedJson(std::ostream& out, const Retention& retention, const Pruned& pruned,
                      bool is_dry_run) {
-  Json json = {{"dryRun", is_dry_run},
-               {"floor", FloorJson(retention)},
-               {"objects", pruned.keys.size()},
-               {"locked", Json::array()}};
+  ArchiveJson json = {{"dryRun", is_dry_run},
+                      {"floor", FloorJson(retention)},
+                      {"objects", pruned.keys.size()},
+                      {"locked", ArchiveJson::array()}};
   for (const LockedObject& one : pruned.locked)
     json["locked"].push_back({{"key", one.key}, {"lock", one.lock}});
   if (is_dry_run) json["keys"] = pruned.keys;

@@ -19,16 +19,15 @@ namespace {
 
 using archive::Checked;
 using archive::Finding;
-using Json = nlohmann::ordered_json;
 
 std::string KindText(const Finding& finding) {
   return std::string(archive::FindingKindName(finding.kind));
 }
 
 void PrintCheckedJson(std::ostream& out, const Checked& checked) {
-  Json json = {{"whole", checked.is_whole()},     {"objects", checked.objects},
-               {"sizeBytes", checked.size_bytes}, {"damageCount", checked.damage_count},
-               {"findings", Json::array()},       {"restorable", Json::array()}};
+  ArchiveJson json = {{"whole", checked.is_whole()},      {"objects", checked.objects},
+                      {"sizeBytes", checked.size_bytes},  {"damageCount", checked.damage_count},
+                      {"findings", ArchiveJson::array()}, {"restorable", ArchiveJson::array()}};
   for (const Finding& finding : checked.findings) {
     json["findings"].push_back({{"kind", KindText(finding)},
                                 {"harmless", archive::IsNote(finding.kind)},
@@ -36,7 +35,7 @@ void PrintCheckedJson(std::ostream& out, const Checked& checked) {
                                 {"text", finding.text}});
   }
   for (const auto& [id, ranges] : checked.ranges) {
-    Json shown = {{"history", HistoryText(id)}, {"ranges", Json::array()}};
+    ArchiveJson shown = {{"history", HistoryText(id)}, {"ranges", ArchiveJson::array()}};
     for (const archive::StateRange& range : ranges) shown["ranges"].push_back(RangeJson(range));
     json["restorable"].push_back(std::move(shown));
   }
