@@ -82,7 +82,6 @@ Read<Replayed> ReplayLog(archive::ObjectStore& store, const archive::Plan& plan,
                              " and revision " + std::to_string(state.revision) +
                              " only, which is not the state that was asked for"});
   }
-  KV_RETURN_IF_ERROR(replay.Close());
   return state;
 }
 

@@ -24,8 +24,8 @@ struct Replayed {
 // The revision at which the replay of such a plan stops by itself (ReplayOptions).
 std::optional<std::int64_t> StopRevision(const archive::Plan& plan);
 
-// Applies the entries behind the base that the replay's database holds, and closes it. `base_term`
-// is that of the base's last entry. `on_progress` is called after some entries; may be empty. The
+// Applies the entries behind the base that the replay's database holds. `base_term` is that of the
+// base's last entry. `on_progress` is called after some entries; may be empty. The
 // errors name the object that is to blame; kNotFound if the log ends before the target. Blocks, for
 // the store and for the database. Memory: that of archive::LogReader and of the store.
 archive::Read<Replayed> ReplayLog(archive::ObjectStore& store, const archive::Plan& plan,

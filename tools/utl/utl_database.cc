@@ -43,15 +43,24 @@ ctl::Outcome<void> CheckFile(const std::string& path, std::string_view call) {
   return Fail(ctl::ExitCode::kError, opened.error().message);
 }
 
-ctl::Outcome<UnnamedFile> UnnamedFile::Create() {
+ctl::Outcome<std::string> TemporaryFolder() {
   std::error_code error;
-  const std::string folder = std::filesystem::temp_directory_path(error);
+  std::string folder = std::filesystem::temp_directory_path(error);
   if (error) {
     // The first of these variables that is set names it.
     return Fail(ctl::ExitCode::kError,
                 "the folder for temporary files ($TMPDIR, or else $TMP, $TEMP, $TEMPDIR, /tmp): " +
                     GoErrnoText(error.value()));
   }
+  return folder;
+}
+
+ctl::Outcome<UnnamedFile> UnnamedFile::Create() {
+  KV_TRY(const std::string folder, TemporaryFolder());
+  return CreateIn(folder);
+}
+
+ctl::Outcome<UnnamedFile> UnnamedFile::CreateIn(const std::string& folder) {
   int fd = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd < 0) {  // not every file system has files without a name
     std::string path = folder + "/kvorumutl-XXXXXX";

@@ -19,11 +19,12 @@ namespace kvorum::utl {
 // not a file, too, so that it does not wait for a named pipe.
 ctl::Outcome<void> CheckFile(const std::string& path, std::string_view call = "stat");
 
-// A file without a name in the folder for temporary files: it is gone with the process that has it,
-// however that ends.
+// A file without a name: it is gone with the process that has it, however that ends.
 class UnnamedFile {
  public:
+  // In the folder for temporary files.
   static ctl::Outcome<UnnamedFile> Create();
+  static ctl::Outcome<UnnamedFile> CreateIn(const std::string& folder);
 
   int fd() const { return fd_.get(); }
   // Opens it in this process, while this object exists.
@@ -34,6 +35,9 @@ class UnnamedFile {
 
   FileDescriptor fd_;
 };
+
+// The folder for temporary files: $TMPDIR and the like.
+ctl::Outcome<std::string> TemporaryFolder();
 
 // A file that a command reads as it is, or unpacked if it is compressed.
 class PlainFile {

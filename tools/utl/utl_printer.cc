@@ -63,6 +63,12 @@ Item NumberItem(std::string_view title, std::string_view field, std::string_view
   return {.title = title, .field = field, .name = name, .shown = text, .plain = text};
 }
 
+Item TextItem(std::string_view title, std::string_view field, std::string_view name,
+              const std::string& text) {
+  return {
+      .title = title, .field = field, .name = name, .shown = text, .plain = text, .is_text = true};
+}
+
 }  // namespace
 
 Outcome<void> CheckFormat(const ctl::Invocation& invocation) {
@@ -100,6 +106,14 @@ Outcome<void> PrintHashKv(const ctl::Invocation& invocation, const mvcc::KvHash&
                 NumberItem("hash revision", "Hash revision", "hashRevision", hash.revision),
                 NumberItem("compact revision", "Compact revision", "compactRevision",
                            hash.compact_revision)});
+}
+
+Outcome<void> PrintRestored(const ctl::Invocation& invocation, const RestoredState& state) {
+  return Print(invocation,
+               {TextItem("history", "History", "history", state.history),
+                NumberItem("index", "Index", "index", static_cast<std::int64_t>(state.index)),
+                NumberItem("revision", "Revision", "revision", state.revision),
+                TextItem("time", "Time", "time", state.time)});
 }
 
 }  // namespace kvorum::utl

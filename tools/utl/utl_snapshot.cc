@@ -7,15 +7,11 @@
 #include <vector>
 
 #include "api/member.h"
-#include "api/member_id.h"
 #include "base/file_system.h"
-#include "base/words.h"
 #include "bbolt/reader.h"
-#include "datadir/acting_as_owner.h"
 #include "datadir/database_status.h"
 #include "datadir/restore.h"
 #include "datadir/snapshot_checksum.h"
-#include "mvcc/lmdb/backend.h"
 #include "tools/shell/progress_bar.h"
 #include "tools/shell/step_progress.h"
 #include "tools/text/json.h"
@@ -23,6 +19,7 @@
 #include "tools/utl/utl_database.h"
 #include "tools/utl/utl_log.h"
 #include "tools/utl/utl_printer.h"
+#include "tools/utl/utl_restore.h"
 
 namespace kvorum::utl {
 namespace {
@@ -49,20 +46,6 @@ Outcome<void> RunSnapshotStatus(Invocation& invocation) {
   return PrintStatus(invocation, *status);
 }
 
-datadir::RestoreOptions RestoreOptionsOf(Invocation& invocation) {
-  const ctl::FlagSet& flags = invocation.flags;
-  datadir::RestoreOptions options{.data_dir = flags.String("data-dir"),
-                                  .wal_dir = flags.String("wal-dir"),
-                                  .name = flags.String("name"),
-                                  .initial_cluster = flags.String("initial-cluster"),
-                                  .initial_cluster_token = flags.String("initial-cluster-token"),
-                                  .bump_revision = flags.Uint("bump-revision")};
-  if (options.data_dir.empty()) options.data_dir = options.name + ".etcd";
-  for (const std::string_view url : Split(flags.String("initial-advertise-peer-urls"), ','))
-    options.advertise_peer_urls.emplace_back(url);
-  return options;
-}
-
 void LogRestore(Invocation& invocation, std::string_view message,
                 const datadir::RestoreOptions& options) {
   const std::filesystem::path member = std::filesystem::path(options.data_dir) / "member";
@@ -78,19 +61,6 @@ void LogRestore(Invocation& invocation, std::string_view message,
             std::to_string(invocation.flags.Uint("initial-memory-map-size"))}});
 }
 
-// etcdutl's line; the member that restores has no id there.
-void LogMember(ctl::World& world, std::uint64_t cluster_id, const server::Member& member) {
-  std::string urls;
-  for (const std::string& url : member.peer_urls)
-    urls += (urls.empty() ? "" : ", ") + ctl::JsonString(url);
-  LogInfo(world, "added member",
-          {{"cluster-id", ctl::JsonString(server::IdText(cluster_id))},
-           {"local-member-id", "\"0\""},
-           {"added-peer-id", ctl::JsonString(server::IdText(member.id))},
-           {"added-peer-peer-urls", "[" + urls + "]"},
-           {"added-peer-is-learner", member.is_learner ? "true" : "false"}});
-}
-
 // Draws a bar on a terminal; messages come when it is gone.
 Result<void> RestoreWithProgress(Invocation& invocation, bbolt::Reader& snapshot,
                                  datadir::RestoreOptions options) {
@@ -102,17 +72,14 @@ Result<void> RestoreWithProgress(Invocation& invocation, bbolt::Reader& snapshot
   options.on_step = [&](std::string_view what, std::int64_t revision) {
     steps.emplace_back(what, revision);
   };
-  std::vector<std::pair<std::uint64_t, server::Member>> added;
+  AddedMembers added;
   options.on_member = [&](std::uint64_t cluster_id, const server::Member& member) {
     added.emplace_back(cluster_id, member);
-  };
-  const auto open = [](const std::string& database) {
-    return mvcc::OpenLmdbBackend({.path = database, .sync = mvcc::CommitSync::kByHand});
   };
   Result<void> restored;
   {
     const ctl::ProgressBar bar(invocation.world, [&] { return progress.State(); });
-    restored = Restore(PosixFileSystem(), open, snapshot, options);
+    restored = Restore(PosixFileSystem(), OpenUnfinished, snapshot, options);
   }
   for (const auto& [what, revision] : steps) {
     if (what == kBumping) {
@@ -125,20 +92,8 @@ Result<void> RestoreWithProgress(Invocation& invocation, bbolt::Reader& snapshot
       LogInfo(invocation.world, what, {{"revision", std::to_string(revision)}});
     }
   }
-  for (const auto& [cluster_id, member] : added) LogMember(invocation.world, cluster_id, member);
+  LogAdded(invocation.world, added);
   return restored;
-}
-
-// The snapshot is open: it may be one that only root can read.
-Result<void> RestoreAsOwner(Invocation& invocation, bbolt::Reader& snapshot,
-                            datadir::RestoreOptions options) {
-  KV_TRY(datadir::ActingAsOwner acting, datadir::ActingAsOwner::OfFolder(options.data_dir));
-  options.data_dir = acting.Reach(options.data_dir);
-  options.make_wal_dir = [&] { return acting.MakeFolders(options.wal_dir); };
-  auto restored = RestoreWithProgress(invocation, snapshot, options);
-  if (restored.has_value()) return {};
-  acting.RemoveMadeFolders();
-  return kvorum::Fail(acting.Named(std::move(restored).error()));
 }
 
 Outcome<void> RunRestore(Invocation& invocation) {
@@ -148,7 +103,8 @@ Outcome<void> RunRestore(Invocation& invocation) {
     return ctl::BadArguments("--mark-compacted required if --revision-bump > 0");
   FileSystem& files = PosixFileSystem();
   const std::string& path = invocation.args.front();
-  const datadir::RestoreOptions options = RestoreOptionsOf(invocation);
+  datadir::RestoreOptions options = RestoreOptionsOf(flags);
+  options.bump_revision = flags.Uint("bump-revision");
   if (const auto checked = CheckRestore(files, options); !checked.has_value())
     return ctl::FailLocally(checked.error());
   LogRestore(invocation, "restoring snapshot", options);
@@ -169,8 +125,10 @@ Outcome<void> RunRestore(Invocation& invocation) {
   const auto snapshot =
       bbolt::Reader::Open(files, converted.has_value() ? converted->path() : file.path());
   if (!snapshot.has_value()) return ctl::FailLocally(snapshot.error());
-  if (const auto restored = RestoreAsOwner(invocation, **snapshot, options); !restored.has_value())
-    return ctl::FailLocally(restored.error());
+  const auto restored = RestoreAsOwner(options, [&](const datadir::RestoreOptions& as_owner) {
+    return RestoreWithProgress(invocation, **snapshot, as_owner);
+  });
+  if (!restored.has_value()) return ctl::FailLocally(restored.error());
   LogRestore(invocation, "restored snapshot", options);
   return {};
 }
@@ -187,6 +145,19 @@ Command StatusCommand() {
 }
 
 Command RestoreCommand() {
+  std::vector<ctl::Flag> flags = RestoreFlags();
+  flags.insert(
+      flags.end(),
+      {{.name = "skip-hash-check",
+        .help = "Ignore snapshot integrity hash value (required if copied from data "
+                "directory)"},
+       {"initial-memory-map-size", FlagType::kUint, "10737418240",
+        "accepted and without effect: the database's map grows by itself"},
+       {"bump-revision", FlagType::kUint, "0",
+        "How much to increase the latest revision after restore"},
+       {.name = "mark-compacted",
+        .help = "Mark the latest revision after restore as the point of scheduled compaction "
+                "(required if --bump-revision > 0, disallowed otherwise)"}});
   return {
       .use = "restore <filename> --data-dir {output dir} [options]",
       .brief = "Restores an etcd member snapshot to a kvorum data directory",
@@ -194,27 +165,7 @@ Command RestoreCommand() {
           "Makes the data directory of a new cluster's member from a snapshot of kvorum or etcd. "
           "Every member is\nrestored from the same file, with its own --name and "
           "--initial-advertise-peer-urls.",
-      .flags = {{"data-dir", FlagType::kString, "", "Path to the output data directory"},
-                {"wal-dir", FlagType::kString, "",
-                 "Path to the WAL directory (use --data-dir if none given)"},
-                {"initial-cluster", FlagType::kString, "default=http://localhost:2380",
-                 "Initial cluster configuration for restore bootstrap"},
-                {"initial-cluster-token", FlagType::kString, "etcd-cluster",
-                 "Initial cluster token for the etcd cluster during restore bootstrap"},
-                {"initial-advertise-peer-urls", FlagType::kString, "http://localhost:2380",
-                 "List of this member's peer URLs to advertise to the rest of the cluster"},
-                {"name", FlagType::kString, "default", "Human-readable name for this member"},
-                {.name = "skip-hash-check",
-                 .help = "Ignore snapshot integrity hash value (required if copied from data "
-                         "directory)"},
-                {"initial-memory-map-size", FlagType::kUint, "10737418240",
-                 "accepted and without effect: the database's map grows by itself"},
-                {"bump-revision", FlagType::kUint, "0",
-                 "How much to increase the latest revision after restore"},
-                {.name = "mark-compacted",
-                 .help =
-                     "Mark the latest revision after restore as the point of scheduled compaction "
-                     "(required if --bump-revision > 0, disallowed otherwise)"}},
+      .flags = std::move(flags),
       .run = RunRestore};
 }
 

@@ -1,152 +1,256 @@
-// "archive ls", "verify" and "prune" about an archive in a folder: texts, JSON and exit codes.
+// The commands about an archive in a folder: what they restore, show and export is what the source
+// had.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <cstdlib>
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
-#include "archive/catalog/survey.h"
-#include "tests/archive/check/sample_archive.h"
+#include "api/alarm.h"
+#include "api/member.h"
+#include "archive/store/folder_store.h"
+#include "datadir/archive_origin.h"
+#include "mvcc/lmdb/backend.h"
+#include "mvcc/store/store.h"
+#include "tests/server/replay/archived_source.h"
 #include "tests/tools/run_line.h"
+#include "tools/utl/utl_archive_target.h"
 #include "tools/utl/utl_commands.h"
 
 namespace kvorum::utl {
 namespace {
 
-using archive::SampleArchive;
-using archive::SampleBase;
+using server::ArchivedSource;
 using testing::HasSubstr;
 using testing::Not;
 
 class UtlArchiveTest : public testing::Test {
  protected:
-  void SetUp() override {
-    ASSERT_NE(::mkdtemp(dir_.data()), nullptr);
-    for (const auto& [key, bytes] : archive_.store.objects) Write(key, bytes);
-  }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
-
-  void Write(const std::string& key, const std::string& bytes) {
-    const std::filesystem::path path = dir_ + "/" + key;
-    std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path, std::ios::binary) << bytes;
-  }
-  bool Exists(const std::string& key) const { return std::filesystem::exists(dir_ + "/" + key); }
-  ctl::Ended Run(std::vector<std::string> words) {
-    words.insert(words.begin(), "archive");
-    words.insert(words.end(), {"--url", "file://" + dir_});
-    return ctl::RunLine(KvorumutlCommand(), words);
+  UtlArchiveTest() : store_(OpenStore()), source_(*store_, 11) {
+    source_.Ship();
+    source_.TakeBase();
+    source_.AddRandom(60);
+    source_.Ship();
   }
 
-  SampleArchive archive_;
-  std::string dir_ = testing::TempDir() + "kvorum-archive-XXXXXX";
+  ctl::Ended Run(std::vector<std::string> line) {
+    line.insert(line.begin(), "archive");
+    line.insert(line.end(), {"--url", "file://" + folder_.path() + "/archive"});
+    return ctl::RunLine(KvorumutlCommand(), line);
+  }
+  ctl::Ended Restore(const std::string& name, std::vector<std::string> more) {
+    more.insert(more.begin(), {"restore", "--data-dir", DataDir(name)});
+    return Run(more);
+  }
+  std::string DataDir(const std::string& name) const { return folder_.path() + "/" + name; }
+  // kvorumutl's own hash of the restored keys.
+  std::uint32_t HashOf(const std::string& name) {
+    const ctl::Ended ended =
+        ctl::RunLine(KvorumutlCommand(), {"hashkv", DataDir(name), "-w", "json"});
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    return nlohmann::json::parse(ended.out).at("hash").get<std::uint32_t>();
+  }
+  static std::string ClusterIdIn(const std::string& lines) {
+    const std::size_t at = lines.find("\"cluster-id\": ");
+    return at == std::string::npos ? "none" : lines.substr(at, 35);
+  }
+
+  server::TestFolder folder_;
+  archive::StopSignal stop_;
+  std::unique_ptr<archive::ObjectStore> store_;
+  ArchivedSource source_;
+
+ private:
+  std::unique_ptr<archive::ObjectStore> OpenStore() {
+    return std::move(archive::FolderStore::Open(PosixFileSystem(), SystemClock(), stop_,
+                                                {.folder = folder_.path() + "/archive", .seed = 7}))
+        .value();
+  }
 };
 
-TEST_F(UtlArchiveTest, LsShowsHistoriesBasesAndStates) {
-  const ctl::Ended ended = Run({"ls"});
-  EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out, HasSubstr("history 000000000000000a: new, began 1970-01-01T00:00:00.001Z, "
-                                   "cluster 7\n  archived up to index 300, revision 300; writer "
-                                   "alive 1970-01-01T00:00:03.000Z, "));
-  EXPECT_THAT(ended.out,
-              HasSubstr("\n  base: index 105, revision 105, 1970-01-01T00:00:01.050Z, "));
-  EXPECT_THAT(ended.out, HasSubstr("\n  can be restored: revisions 5 to 300 (index 5 to 300), "
-                                   "1970-01-01T00:00:00.050Z to 1970-01-01T00:00:03.000Z\n"));
-  EXPECT_THAT(ended.out, HasSubstr("\n  came from history 000000000000000a at index 150, "
-                                   "revision 150\n"));
-  EXPECT_THAT(ended.out, Not(HasSubstr("problem")));
-}
-
-TEST_F(UtlArchiveTest, LsHasAFormForPrograms) {
-  const ctl::Ended ended = Run({"ls", "-w", "json"});
+TEST_F(UtlArchiveTest, AMemberIsRestoredToARevision) {
+  const std::int64_t revision = source_.StateAt(source_.last()).revision - 10;
+  const raft::Index index = source_.FirstWith(revision);
+  const ctl::Ended ended = Restore("m1", {"--to-revision", std::to_string(revision), "-w", "json"});
   ASSERT_EQ(ended.code, 0) << ended.err;
   const auto json = nlohmann::json::parse(ended.out);
-  ASSERT_EQ(json["histories"].size(), 2U);
-  EXPECT_EQ(json["heads"], nlohmann::json::array({"000000000000000c"}));
-  const auto& child = json["histories"][1];
-  EXPECT_EQ(child["history"], "000000000000000c");
-  EXPECT_EQ(child["parent"]["index"], 150);
-  EXPECT_EQ(child["mark"]["revision"], 210);
-  EXPECT_EQ(child["bases"][0]["parts"], 3);
-  EXPECT_EQ(child["bases"][0]["complete"], true);
-  EXPECT_EQ(child["restorable"][0]["from"]["index"], 155);
-  EXPECT_EQ(child["restorable"][0]["to"]["time"], "1970-01-01T00:00:02.100Z");
-  EXPECT_EQ(json["objects"], archive_.store.objects.size());
+  EXPECT_EQ(json.at("history"), "00000000000000ab");
+  EXPECT_EQ(json.at("index"), index.value());
+  EXPECT_EQ(json.at("revision"), revision);
+  EXPECT_TRUE(ParseTime(json.at("time").get<std::string>()).has_value());
+  EXPECT_EQ(HashOf("m1"), source_.StateAt(index).hash);
+  const auto origin = datadir::ReadArchiveOrigin(PosixFileSystem(), DataDir("m1"));
+  ASSERT_TRUE(origin.has_value());
+  EXPECT_EQ(*origin, (datadir::ArchiveOrigin{.reason = "restore",
+                                             .history = ArchivedSource::kHistory.value(),
+                                             .index = index,
+                                             .revision = revision}));
+  EXPECT_THAT(ended.err, HasSubstr("refuses to join the archived one"));
+  const ctl::Ended verified =
+      ctl::RunLine(KvorumutlCommand(), {"verify", "--data-dir", DataDir("m1")});
+  EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
 }
 
-TEST_F(UtlArchiveTest, LsHasTables) {
-  const ctl::Ended ended = Run({"ls", "-w", "table", "--history", "000000000000000c"});
-  EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out, HasSubstr("FROM REVISION"));
-  EXPECT_THAT(ended.out, HasSubstr("000000000000000c"));
-  EXPECT_EQ(Run({"ls", "-w", "protobuf"}).code, 4);
-  EXPECT_EQ(Run({"ls", "--history", "000000000000000d"}).err,
-            "Error: the archive has no history 000000000000000d\n");
+TEST_F(UtlArchiveTest, IndexTimeAndTheLatestStateAreRestored) {
+  const raft::Index index = source_.last() - 7;
+  ASSERT_EQ(Restore("index", {"--to-index", std::to_string(index.value())}).code, 0);
+  EXPECT_EQ(HashOf("index"), source_.StateAt(index).hash);
+  const archive::UnixMillis time = source_.StateAt(index).time_ms;
+  ASSERT_EQ(Restore("time", {"--to-time", TimeText(time)}).code, 0);
+  EXPECT_EQ(HashOf("time"), source_.StateAt(source_.LastMarkAt(time)).hash);
+  const ctl::Ended latest = Restore("latest", {"--latest"});
+  ASSERT_EQ(latest.code, 0) << latest.err;
+  EXPECT_EQ(HashOf("latest"), source_.StateAt(source_.last()).hash);
+  EXPECT_THAT(latest.out, HasSubstr("00000000000000ab, "));
 }
 
-TEST_F(UtlArchiveTest, VerifyOfAWholeArchiveSucceeds) {
-  const ctl::Ended ended = Run({"verify"});
-  EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out, HasSubstr("history 000000000000000c can be restored: revisions 155 to 210 "
-                                   "(index 155 to 210), "));
-  EXPECT_THAT(ended.out, HasSubstr(": the archive is whole\n"));
-  EXPECT_EQ(nlohmann::json::parse(Run({"verify", "-w", "json"}).out)["whole"], true);
+TEST_F(UtlArchiveTest, MembersOfOneStateAreOfOneCluster) {
+  const std::string cluster = "a=http://localhost:2380,b=http://localhost:2381";
+  const std::string last = std::to_string(source_.last().value());
+  const auto restore = [&](const std::string& name, const std::string& url,
+                           const std::string& index) {
+    const ctl::Ended ended =
+        Restore(name + index, {"--to-index", index, "--name", name, "--initial-cluster", cluster,
+                               "--initial-advertise-peer-urls", url});
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    return ClusterIdIn(ended.err);
+  };
+  const std::string a = restore("a", "http://localhost:2380", last);
+  EXPECT_EQ(restore("b", "http://localhost:2381", last), a);
+  const std::string before = std::to_string(source_.last().value() - 1);
+  EXPECT_NE(restore("b", "http://localhost:2381", before), a);
+  EXPECT_EQ(HashOf("a" + last), HashOf("b" + last));
 }
 
-TEST_F(UtlArchiveTest, VerifyNamesWhatIsDamagedAndFails) {
-  const std::string key = archive_.parent.Key(archive::ManifestName{SampleBase(105)});
-  Write(key, "{}");
-  const ctl::Ended ended = Run({"verify"});
+TEST_F(UtlArchiveTest, AlarmsStayWithTheMemberOfTheSameName) {
+  source_.Raise(server::AlarmType::kNoSpace);
+  source_.Ship();
+  const ctl::Ended ended =
+      Restore("alarmed", {"--latest", "--initial-cluster",
+                          "zero=http://localhost:2379,default=http://localhost:2380"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const auto backend = mvcc::OpenLmdbBackend(
+      {.path = DataDir("alarmed") + "/member/snap/db", .must_exist = true, .read_only = true});
+  ASSERT_TRUE(backend.has_value()) << backend.error().message;
+  const auto reader = (*backend)->NewReader();
+  ASSERT_TRUE(reader.has_value());
+  raft::MemberId heir = raft::kNone;
+  const auto members =
+      (*reader)->Scan(mvcc::Bucket::kMembers, {}, {}, [&](std::string_view, std::string_view json) {
+        const auto member = server::DecodeMemberJson(json);
+        if (member.has_value() && member->peer_urls.front().ends_with("2380")) heir = member->id;
+        return true;
+      });
+  ASSERT_TRUE(members.has_value());
+  std::vector<server::Alarm> alarms;
+  const auto scanned =
+      (*reader)->Scan(mvcc::Bucket::kAlarm, {}, {}, [&](std::string_view key, std::string_view) {
+        alarms.push_back(server::DecodeAlarm(key).value_or(server::Alarm{}));
+        return true;
+      });
+  ASSERT_TRUE(scanned.has_value());
+  ASSERT_EQ(alarms.size(), 1U);
+  EXPECT_EQ(alarms[0], (server::Alarm{.member = heir, .type = server::AlarmType::kNoSpace}));
+  EXPECT_NE(heir, ArchivedSource::kMember);
+}
+
+TEST_F(UtlArchiveTest, ADamagedObjectIsNamedAndNothingIsLeftBehind) {
+  ASSERT_TRUE(store_->Put(source_.logs()[1], "damage", {}).has_value());
+  const ctl::Ended ended = Restore("damaged", {"--latest"});
   EXPECT_EQ(ended.code, 1);
-  EXPECT_EQ(ended.err, "");
-  EXPECT_THAT(ended.out, HasSubstr("damaged: " + key + ": the archive has a damaged manifest\n"));
-  EXPECT_THAT(ended.out, HasSubstr("the archive is damaged, 1 findings\n"));
-  EXPECT_THAT(ended.out, HasSubstr("000000000000000a can be restored: revisions 5 to 300"))
-      << "the base before it leads there, too";
-  const auto json = nlohmann::json::parse(Run({"verify", "-w", "json"}).out);
-  EXPECT_EQ(json["whole"], false);
-  EXPECT_EQ(json["findings"][0]["kind"], "damaged");
-  EXPECT_EQ(json["findings"][0]["key"], key);
-  EXPECT_EQ(json["restorable"][0]["ranges"][0]["from"]["index"], 5);
-  EXPECT_THAT(Run({"verify", "-w", "table"}).out, HasSubstr(key));
+  EXPECT_THAT(ended.err, HasSubstr("Error: " + source_.logs()[1]));
+  EXPECT_THAT(ended.err, HasSubstr("can be restored"));
+  EXPECT_FALSE(std::filesystem::exists(DataDir("damaged")));
+  const raft::Index base = source_.bases().front().index;
+  EXPECT_EQ(Restore("base", {"--to-index", std::to_string(base.value())}).code, 0);
 }
 
-TEST_F(UtlArchiveTest, PruneKeepsTheNewestBasesAndTheLogBehindThem) {
-  const std::vector<std::string> line = {"prune", "--history", "000000000000000a", "--keep-bases",
-                                         "1"};
-  std::vector<std::string> dry = line;
-  dry.insert(dry.end(), {"--dry-run", "-w", "json"});
-  const auto json = nlohmann::json::parse(Run(dry).out);
-  EXPECT_EQ(json["floor"]["index"], 205);
-  EXPECT_EQ(json["objects"], json["keys"].size());
-  const std::string old = archive_.parent.Key(archive::ManifestName{SampleBase(105)});
-  EXPECT_TRUE(Exists(old));
-
-  const ctl::Ended ended = Run(line);
-  EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out, HasSubstr("deleted " + std::to_string(json["keys"].size()) +
-                                   " objects; 0 are locked; kept from index 205, revision 205, "));
-  for (const auto& key : json["keys"]) EXPECT_FALSE(Exists(key.get<std::string>())) << key;
-  EXPECT_EQ(Run({"verify", "--history", "000000000000000a"}).code, 0);
-  EXPECT_THAT(Run({"ls"}).out, HasSubstr("can be restored: revisions 205 to 300"));
-}
-
-TEST_F(UtlArchiveTest, PruneWantsToKnowWhatToKeep) {
-  const ctl::Ended ended = Run({"prune"});
-  EXPECT_EQ(ended.code, 128);
-  EXPECT_THAT(ended.err, HasSubstr("what to keep is given by --keep-for or --keep-bases, or both"));
-  EXPECT_EQ(Run({"prune", "--keep-for", "-1h"}).code, 128);
-}
-
-TEST_F(UtlArchiveTest, PruneDoesNothingWhereARecordCannotBeRead) {
-  Write(archive_.child.Key(archive::HistoryFileName{}), "{}");
-  const ctl::Ended ended = Run({"prune", "--history", "000000000000000a", "--keep-bases", "1"});
+TEST_F(UtlArchiveTest, WhatTheArchiveDoesNotHoldIsSaid) {
+  const ctl::Ended ended = Restore("absent", {"--to-revision", "1000000"});
   EXPECT_EQ(ended.code, 1);
-  EXPECT_THAT(ended.err, HasSubstr("history 000000000000000c has no record that can be read"));
+  EXPECT_THAT(ended.err, HasSubstr("the archive does not hold revision 1000000"));
+  EXPECT_THAT(ended.err, HasSubstr("what can be restored: revisions"));
+  EXPECT_FALSE(std::filesystem::exists(DataDir("absent")));
+}
+
+TEST_F(UtlArchiveTest, ALineThatCannotBeMeantIsRefused) {
+  EXPECT_THAT(Restore("x", {}).err, HasSubstr("exactly one of --to-revision"));
+  EXPECT_THAT(Restore("x", {"--latest", "--to-index", "5"}).err, HasSubstr("exactly one of"));
+  EXPECT_THAT(Restore("x", {"--to-time", "yesterday"}).err, HasSubstr("neither a time"));
+  EXPECT_THAT(Restore("x", {"--latest", "--history", "xyz"}).err, HasSubstr("16 lower-case"));
+  EXPECT_THAT(Restore("x", {"--latest", "--path-style", "no"}).err, HasSubstr("--path-style"));
+  EXPECT_EQ(ctl::RunLine(KvorumutlCommand(), {"archive", "restore", "--latest"}).err.substr(0, 26),
+            "Error: --url is required\nU");
+  EXPECT_THAT(Run({"show", "--key", "a", "--prefix", "b"}).err, HasSubstr("exactly one of --key"));
+}
+
+TEST_F(UtlArchiveTest, AKeyIsShownAsItWas) {
+  source_.Add(server::RequestKind::kPut, server::PutBody("shown", "before"));
+  const std::int64_t before = source_.StateAt(source_.last()).revision;
+  source_.Add(server::RequestKind::kPut, server::PutBody("shown", "after"));
+  source_.Add(server::RequestKind::kCompaction, server::CompactBody(before + 1));
+  source_.Ship();
+  server::TestFolder scratch;
+  const char* set = std::getenv("TMPDIR");
+  const std::string kept = set == nullptr ? "" : set;
+  ::setenv("TMPDIR", scratch.path().c_str(), 1);
+  const ctl::Ended then = Run({"show", "--key", "shown", "--revision", std::to_string(before)});
+  const ctl::Ended now = Run({"show", "--key", "shown"});
+  const ctl::Ended json = Run({"show", "--prefix", "show", "-w", "json"});
+  if (set == nullptr) {
+    ::unsetenv("TMPDIR");
+  } else {
+    ::setenv("TMPDIR", kept.c_str(), 1);
+  }
+  EXPECT_EQ(then.out, "shown\nbefore\n") << then.err;
+  EXPECT_EQ(now.out, "shown\nafter\n") << now.err;
+  EXPECT_THAT(json.out, HasSubstr("\"value\":\"YWZ0ZXI=\"")) << json.err;
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.path())) << "the state is removed";
+}
+
+// Compacted revisions are among them: the log has every change.
+TEST_F(UtlArchiveTest, EveryChangeSinceARevisionIsExported) {
+  const std::int64_t since = source_.bases().front().revision;
+  const std::int64_t last = source_.StateAt(source_.last()).revision;
+  const ctl::Ended ended = Run({"export", "--since", std::to_string(since)});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  std::set<std::int64_t> revisions;
+  std::istringstream lines(ended.out);
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    revisions.insert(json.at("revision").get<std::int64_t>());
+    EXPECT_EQ(json.contains("value"), json.at("type") == "put");
+  }
+  EXPECT_EQ(*revisions.begin(), since + 1);
+  EXPECT_EQ(*revisions.rbegin(), last);
+  EXPECT_EQ(revisions.size(), static_cast<std::size_t>(last - since));
+  const ctl::Ended later = Run({"export", "--since", std::to_string(last - 1)});
+  EXPECT_THAT(later.out, HasSubstr("{\"revision\":" + std::to_string(last)));
+  EXPECT_THAT(later.out, Not(HasSubstr("{\"revision\":" + std::to_string(last - 1) + ",")));
+}
+
+TEST(UtlArchiveTimeTest, TimesAreThoseOfRfc3339AndUnixSeconds) {
+  EXPECT_EQ(ParseTime("1970-01-01T00:00:00Z"), 0);
+  EXPECT_EQ(ParseTime("2026-11-28T10:00:00Z"), 1'795'860'000'000);
+  EXPECT_EQ(ParseTime("2026-11-28T10:00:00.1239Z"), 1'795'860'000'123);
+  EXPECT_EQ(ParseTime("2026-11-28T12:00:00.5+02:00"), 1'795'860'000'500);
+  EXPECT_EQ(ParseTime("2026-11-28t04:30:00-05:30"), 1'795'860'000'000);
+  EXPECT_EQ(ParseTime("1795860000"), 1'795'860'000'000);
+  EXPECT_EQ(ParseTime("1795860000.25"), 1'795'860'000'250);
+  for (const char* text : {"", "now", "2026-11-28", "2026-11-28T10:00:00", "2026-13-28T10:00:00Z",
+                           "2026-02-30T10:00:00Z", "2026-11-28T24:00:00Z", "2026-11-28T10:00:00.Z",
+                           "2026-11-28T10:00:00Z ", "2026-11-28T10:00:00+2:00", "-5", "12.",
+                           "99999999999999999999", "1969-12-31T23:59:59Z"})
+    EXPECT_FALSE(ParseTime(text).has_value()) << text;
+  EXPECT_EQ(TimeText(1'795'860'000'007), "2026-11-28T10:00:00.007Z");
+  EXPECT_EQ(ParseTime(TimeText(1'795'860'000'007)), 1'795'860'000'007);
 }
 
 }  // namespace
