@@ -16,6 +16,7 @@
 #include "tools/utl/utl_archive.h"
 #include "tools/utl/utl_archive_printer.h"
 #include "tools/utl/utl_archive_store.h"
+#include "tools/utl/utl_archive_target.h"
 
 namespace kvorum::utl {
 namespace {
@@ -79,7 +80,7 @@ ArchiveJson HistoryJson(const Listed& listed) {
   if (const auto& record = listed.history->record) {
     json["reason"] = record->reason;
     json["clusterID"] = record->cluster_id;
-    json["began"] = ArchiveTimeText(record->began_ms);
+    json["began"] = TimeText(record->began_ms);
     json["firstIndex"] = record->first.value();
     if (record->parent) {
       json["parent"] = {{"history", HistoryText(record->parent->history)},
@@ -130,8 +131,8 @@ void PrintListedJson(std::ostream& out, const archive::Survey& survey,
 void PrintHistory(std::ostream& out, const Listed& listed, archive::UnixMillis now_ms) {
   out << "history " << HistoryText(listed.id);
   if (const auto& record = listed.history->record) {
-    out << fmt::format(": {}, began {}, cluster {:x}", record->reason,
-                       ArchiveTimeText(record->began_ms), record->cluster_id);
+    out << fmt::format(": {}, began {}, cluster {:x}", record->reason, TimeText(record->began_ms),
+                       record->cluster_id);
     if (record->parent) {
       out << fmt::format("\n  came from history {} at index {}, revision {}",
                          HistoryText(record->parent->history), record->parent->index.value(),
@@ -141,14 +142,14 @@ void PrintHistory(std::ostream& out, const Listed& listed, archive::UnixMillis n
   out << '\n';
   if (const auto& mark = listed.details->mark) {
     out << fmt::format("  archived up to index {}, revision {}; writer alive {}, {} ago\n",
-                       mark->index.value(), mark->revision, ArchiveTimeText(mark->time_ms),
+                       mark->index.value(), mark->revision, TimeText(mark->time_ms),
                        AgeText(mark->time_ms, now_ms));
   }
   out << fmt::format("  log: {} objects, {}\n", listed.history->logs.size(),
                      HumanBytes(listed.details->log_bytes));
   for (const archive::Base& base : listed.history->bases) {
     out << fmt::format("  base: index {}, revision {}, {}, {}{}\n", base.name.index.value(),
-                       base.name.revision, ArchiveTimeText(base.name.time_ms),
+                       base.name.revision, TimeText(base.name.time_ms),
                        HumanBytes(BytesOf(listed, base)),
                        base.has_manifest ? "" : ", not complete");
   }
@@ -185,7 +186,7 @@ void PrintListedTables(std::ostream& out, const std::vector<Listed>& histories) 
     std::vector<std::string> row = {id, "unknown", "", "", "", "", "", "unknown"};
     if (const auto& record = listed.history->record) {
       row[1] = record->reason;
-      row[2] = ArchiveTimeText(record->began_ms);
+      row[2] = TimeText(record->began_ms);
       if (record->parent) {
         row[3] = HistoryText(record->parent->history);
         row[4] = std::to_string(record->parent->index.value());
@@ -194,12 +195,12 @@ void PrintListedTables(std::ostream& out, const std::vector<Listed>& histories) 
     if (const auto& mark = listed.details->mark) {
       row[5] = std::to_string(mark->index.value());
       row[6] = std::to_string(mark->revision);
-      row[7] = ArchiveTimeText(mark->time_ms);
+      row[7] = TimeText(mark->time_ms);
     }
     heads.rows.push_back(std::move(row));
     for (const archive::Base& base : listed.history->bases) {
       bases.rows.push_back({id, std::to_string(base.name.index.value()),
-                            std::to_string(base.name.revision), ArchiveTimeText(base.name.time_ms),
+                            std::to_string(base.name.revision), TimeText(base.name.time_ms),
                             HumanBytes(BytesOf(listed, base)),
                             base.has_manifest ? "true" : "false"});
     }
@@ -207,7 +208,7 @@ void PrintListedTables(std::ostream& out, const std::vector<Listed>& histories) 
       ranges.rows.push_back(
           {id, std::to_string(range.first.revision), std::to_string(range.last.revision),
            std::to_string(range.first.index.value()), std::to_string(range.last.index.value()),
-           ArchiveTimeText(range.first.time_ms), ArchiveTimeText(range.last.time_ms)});
+           TimeText(range.first.time_ms), TimeText(range.last.time_ms)});
     }
   }
   out << ctl::DrawTable(heads) << ctl::DrawTable(bases) << ctl::DrawTable(ranges);

@@ -1,18 +1,14 @@
-// Words of the commands of "archive": times, states, ranges, and their JSON.
+// Words of the commands of "archive" that look at all of it: states, ranges, and their JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "archive/catalog/ranges.h"
-#include "archive/format/names.h"
 
 namespace kvorum::utl {
 
 using ArchiveJson = nlohmann::ordered_json;
-
-// "2026-11-28T10:00:00.250Z"
-std::string ArchiveTimeText(archive::UnixMillis time_ms);
 
 // "revisions 5 to 90 (index 7 to 120), 2026-...Z to 2026-...Z"
 std::string RangeText(const archive::StateRange& range);

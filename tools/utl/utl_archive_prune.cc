@@ -17,6 +17,7 @@
 #include "tools/utl/utl_archive.h"
 #include "tools/utl/utl_archive_printer.h"
 #include "tools/utl/utl_archive_store.h"
+#include "tools/utl/utl_archive_target.h"
 
 namespace kvorum::utl {
 namespace {
@@ -197,7 +198,7 @@ void PrintPrunedText(std::ostream& out, const Retention& retention, const Pruned
   out << fmt::format("{} {} objects; {} are locked; kept from index {}, revision {}, {} on\n",
                      is_dry_run ? "would delete" : "deleted", pruned.keys.size(),
                      pruned.locked.size(), base.index.value(), base.revision,
-                     ArchiveTimeText(base.time_ms));
+                     TimeText(base.time_ms));
 }
 
 Outcome<void> RunArchivePrune(ctl::Invocation& invocation) {

@@ -13,6 +13,7 @@
 #include "tools/utl/utl_archive.h"
 #include "tools/utl/utl_archive_printer.h"
 #include "tools/utl/utl_archive_store.h"
+#include "tools/utl/utl_archive_target.h"
 
 namespace kvorum::utl {
 namespace {
@@ -67,11 +68,11 @@ void PrintCheckedTables(std::ostream& out, const Checked& checked) {
       .rows = {}};
   for (const auto& [id, of_history] : checked.ranges) {
     for (const archive::StateRange& range : of_history) {
-      ranges.rows.push_back(
-          {HistoryText(id), std::to_string(range.first.revision),
-           std::to_string(range.last.revision), std::to_string(range.first.index.value()),
-           std::to_string(range.last.index.value()), ArchiveTimeText(range.first.time_ms),
-           ArchiveTimeText(range.last.time_ms)});
+      ranges.rows.push_back({HistoryText(id), std::to_string(range.first.revision),
+                             std::to_string(range.last.revision),
+                             std::to_string(range.first.index.value()),
+                             std::to_string(range.last.index.value()),
+                             TimeText(range.first.time_ms), TimeText(range.last.time_ms)});
     }
   }
   out << ctl::DrawTable(findings) << ctl::DrawTable(ranges);
