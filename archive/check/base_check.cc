@@ -142,15 +142,15 @@ class BaseCheck {
     if (!manifest_) return;
     const auto& parts = manifest_->parts;
     if (number >= parts.size()) {
-      Add(FindingKind::kMismatch, PartKey(number), "the base's manifest has no such part");
+      Add(FindingKind::kMismatch, PartKey(number), ManifestKey() + " has no such part");
       return;
     }
     if (parts[number].raw_bytes != header.raw_bytes || parts[number].sha256 != header.sha256)
-      Add(FindingKind::kMismatch, PartKey(number), "the base's manifest tells of another content");
+      Add(FindingKind::kMismatch, PartKey(number), ManifestKey() + " tells of another content");
     const bool is_last = number + 1 == parts.size();
     if (is_last != header.end.has_value() || (is_last && *header.end != manifest_->end))
       Add(FindingKind::kMismatch, PartKey(number),
-          "it does not end the image as the manifest does");
+          "it does not end the image as " + ManifestKey() + " tells");
   }
 
   void CheckWhole() {

@@ -139,13 +139,21 @@ void CheckMark(const Survey& survey, HistoryId id, Report& report, TermClaims& c
     return;
   }
   const Mark& mark = *details.mark;
+  const auto parsed = ParseKey(mark.last_object);
+  const LogName* last = parsed ? std::get_if<LogName>(&parsed->name) : nullptr;
+  const bool is_of_history = last != nullptr && parsed->history == id && last->last <= mark.index;
+  if (!mark.last_object.empty() && !is_of_history) {
+    report.Add(FindingKind::kMismatch, key,
+               "it names " + mark.last_object + " as the newest log object");
+    return;
+  }
   // At the end of a gap no term is known.
   if (mark.term != 0)
     claims.emplace(mark.index, TermClaim{.term = mark.term, .is_bound = true, .key = key});
   if (EndOf(history) < mark.index) {
     report.AddAbsence(
-        FindingKind::kMissing, mark.last_object.empty() ? key : mark.last_object,
-        fmt::format("the mark tells of everything up to entry {}, and the objects end at {}",
+        FindingKind::kMissing, last == nullptr ? key : mark.last_object,
+        fmt::format("{} tells of everything up to entry {}, and the objects end at {}", key,
                     mark.index.value(), EndOf(history).value()),
         [id, index = mark.index](const Survey& later) {
           const History* now = FindHistory(later, id);
@@ -153,16 +161,8 @@ void CheckMark(const Survey& survey, HistoryId id, Report& report, TermClaims& c
         });
     return;
   }
-  if (mark.last_object.empty()) return;
-  const auto parsed = ParseKey(mark.last_object);
-  const LogName* last = parsed ? std::get_if<LogName>(&parsed->name) : nullptr;
-  if (last == nullptr || parsed->history != id || last->last > mark.index) {
-    report.Add(FindingKind::kMismatch, key,
-               "it names " + mark.last_object + " as the newest log object");
-    return;
-  }
-  if (std::ranges::binary_search(history.logs, *last)) return;
-  report.AddAbsence(FindingKind::kMissing, mark.last_object, "the mark tells of it",
+  if (last == nullptr || std::ranges::binary_search(history.logs, *last)) return;
+  report.AddAbsence(FindingKind::kMissing, mark.last_object, key + " tells of it",
                     [id, name = *last](const Survey& later) {
                       const History* now = FindHistory(later, id);
                       return now != nullptr && name.last > FloorOf(*now) &&

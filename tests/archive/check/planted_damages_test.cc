@@ -284,7 +284,7 @@ TEST_F(PlantedDamagesTest, AChangedHeaderOfALogObjectWithItsCrc) {
 TEST_F(PlantedDamagesTest, AChangedHeaderOfAPartWithItsCrc) {
   using Edit = std::function<void(PartHeader&)>;
   const std::vector<Edit> edits = {
-      [](PartHeader& header) { header.history = kChild; },
+      [](PartHeader& header) { header.history = HistoryId{0x77}; },
       [](PartHeader& header) { ++header.name.number; },
       [](PartHeader& header) { ++header.name.base.revision; },
       [](PartHeader& header) { ++header.offset; },
@@ -327,9 +327,7 @@ TEST_F(PlantedDamagesTest, AChangedManifestWithItsCrc) {
   };
   for (const Edit& edit : edits) {
     const std::string key = OneOf(KeysOf<ManifestName>());
-    const std::string prefix = key.substr(0, key.rfind('/'));
-    SampleArchive archive;
-    Expect("manifest changed", {prefix}, [&](SampleArchive& damaged) {
+    Expect("manifest changed", {key}, [&](SampleArchive& damaged) {
       std::string& bytes = damaged.store.objects[key];
       auto manifest = *ParseManifest(bytes);
       edit(manifest);
