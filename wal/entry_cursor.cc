@@ -10,7 +10,11 @@ namespace kvorum::wal {
 Result<std::vector<raft::Entry>> EntryCursor::Read(raft::Index from, raft::Index to,
                                                    std::size_t max_size_bytes,
                                                    const TermOf& term_of) {
-  if (!reader_.has_value() || next_ != from) KV_RETURN_IF_ERROR(Seek(from));
+  if (!reader_.has_value() || next_ != from) {
+    KV_RETURN_IF_ERROR(Seek(from));
+  } else {
+    KV_RETURN_IF_ERROR(reader_->Refresh());
+  }
   std::vector<raft::Entry> entries;
   std::size_t size_bytes = 0;
   next_ = from;

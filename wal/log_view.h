@@ -35,6 +35,8 @@ class LogView {
   Change AddState(const raft::HardState& state);
   Change AddMarker(const SnapshotMarker& marker);
 
+  // The first entry that is not void, of those that were read.
+  raft::Index first_index() const { return first_; }
   // The index of the last entry, or one less than the highest that the next one may have.
   raft::Index last_index() const { return last_; }
   // The term of an entry that the log holds at this point; nullopt if it has none there, or it was

@@ -86,6 +86,12 @@ Result<SegmentReader::Step> SegmentReader::Next() {
   }
 }
 
+Result<void> SegmentReader::Refresh() {
+  KV_TRY(size_bytes_, file_->Size());
+  window_.clear();
+  return {};
+}
+
 // The records of the head are identified by their position, so that a changed type does not pass.
 bool SegmentReader::FitsHead(RecordType type) const {
   switch (records_) {

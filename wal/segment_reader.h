@@ -33,6 +33,9 @@ class SegmentReader {
   // An error means that the file cannot be read, or that a seal contradicts the frames before it.
   Result<Step> Next();
 
+  // The next Next looks at the file anew: its writer has gone on since kEnd or kBad.
+  Result<void> Refresh();
+
   // Valid until the next call.
   const Record& record() const { return record_; }
   std::uint64_t record_offset() const { return record_offset_; }

@@ -245,6 +245,11 @@ Result<LoadedIndex> LoadIndex(Backend& backend, const SavedIndexRequest& saved,
   return loaded;
 }
 
+Result<std::int64_t> NewestMain(Snapshot& snapshot) {
+  KV_TRY(const MainSpan span, FindSpan(snapshot));
+  return span.last;
+}
+
 Result<std::unique_ptr<KeyIndex>> RestoreIndex(Backend& backend, const RestoreRequest& request) {
   KV_TRY(const Layout layout, FindLayout(backend));
   KeyIndexBuilder builder;

@@ -23,6 +23,9 @@ struct RestoreRequest {
   std::function<void(std::string_view key, std::int64_t lease)> on_lease_attachment;
 };
 
+// The newest record's main revision; -1 without records. About sixty look-ups.
+Result<std::int64_t> NewestMain(Snapshot& snapshot);
+
 // Returns the index, published with the newest revision as its mark. kDataLoss if records are
 // damaged, missing or contradict each other. No commit may happen meanwhile.
 Result<std::unique_ptr<KeyIndex>> RestoreIndex(Backend& backend, const RestoreRequest& request);

@@ -113,6 +113,13 @@ Result<Store::Recovered> Store::ReadRecovered(Snapshot& content) {
   return recovered;
 }
 
+// A compaction may have removed the newest records.
+Result<std::int64_t> Store::ReadRevision(Snapshot& content) {
+  KV_TRY(const Restored marks, ReadMarks(content));
+  KV_TRY(const std::int64_t newest, NewestMain(content));
+  return std::max({std::int64_t{1}, marks.compact_revision(), newest});
+}
+
 Result<Store::Restored> Store::ReadMarks(Snapshot& content) {
   Restored restored;
   KV_TRY(restored.recovered, ReadRecovered(content));

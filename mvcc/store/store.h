@@ -140,6 +140,9 @@ class Store {
   // The meta bucket's part of any content.
   static Result<Recovered> ReadRecovered(Snapshot& content);
 
+  // The revision of any content.
+  static Result<std::int64_t> ReadRevision(Snapshot& content);
+
   // A reader of the durable state for long use, which pins pages like the source below.
   struct DurableReader {
     std::shared_ptr<const void> owner;  // of what it reads; before it, and so destroyed after it

@@ -168,6 +168,7 @@ void AddAllMetrics(MetricsRegistry& registry, const MetricSources& of) {
   AddProcessMetrics(registry);
   AddThreadMetrics(registry);
   AddOwnMetrics(registry, of);
+  AddArchiveMetrics(registry, of);
   AddQueueMetrics(registry, of);
 }
 

@@ -14,6 +14,10 @@
 #include "rpc/server/server.h"
 #include "server/metrics/registry.h"
 
+namespace kvorum::archive {
+struct ArchiveStatus;
+}  // namespace kvorum::archive
+
 namespace kvorum::rpc {
 class TlsContext;
 }  // namespace kvorum::rpc
@@ -64,6 +68,8 @@ struct MetricSources {
   std::function<rpc::Stats()> client_port;
   const rpc::TlsContext* client_tls = nullptr;  // null without a certificate
   const std::atomic<unsigned>* database_readers = nullptr;
+  const archive::ArchiveStatus* archive = nullptr;  // null without an archive
+  std::function<std::int64_t()> archive_lag_ms;
   std::function<SpanCounts()> spans;
   std::vector<Feature> features;
   bool times_calls = false;  // --metrics=extensive
@@ -74,10 +80,11 @@ void AddServerMetrics(MetricsRegistry& registry, const MetricSources& of);   // 
 void AddStoreMetrics(MetricsRegistry& registry, const MetricSources& of);    // etcd_mvcc_*, _disk_*
 void AddNetworkMetrics(MetricsRegistry& registry, const MetricSources& of);  // etcd_network_*
 void AddCallMetrics(MetricsRegistry& registry, const MetricSources& of);     // grpc_server_*
-void AddProcessMetrics(MetricsRegistry& registry);                         // process_*, go_*, os_*
-void AddThreadMetrics(MetricsRegistry& registry);                          // kvorum_thread_*
-void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of);    // kvorum_*
-void AddQueueMetrics(MetricsRegistry& registry, const MetricSources& of);  // kvorum_queue_*
+void AddProcessMetrics(MetricsRegistry& registry);                       // process_*, go_*, os_*
+void AddThreadMetrics(MetricsRegistry& registry);                        // kvorum_thread_*
+void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of);  // kvorum_*
+void AddArchiveMetrics(MetricsRegistry& registry, const MetricSources& of);  // kvorum_archive_*
+void AddQueueMetrics(MetricsRegistry& registry, const MetricSources& of);    // kvorum_queue_*
 void AddAllMetrics(MetricsRegistry& registry, const MetricSources& of);
 
 }  // namespace kvorum::server

@@ -35,6 +35,7 @@ constexpr double kManyFiles = 0.80;
 constexpr days kExpiresSoon(30);
 constexpr days kExpiresNow(3);
 constexpr double kManyElections = 3;
+constexpr double kArchiveBehind_s = 60;
 
 const etcdserverpb::StatusResponse* StatusOf(const ExaminedMember& member) {
   return member.reading.status ? &*member.reading.status : nullptr;
@@ -52,6 +53,7 @@ class Rules {
     Replicas();
     Hashes();
     EtcdMembers();
+    Archive();
     Versions();
     Membership();
     Clocks();
@@ -273,6 +275,50 @@ class Rules {
           "an etcd member holds different keys than the kvorum members",
           "`kvorumctl diff` between two members shows the keys; find out which member is right "
           "before you replace any");
+  }
+
+  // Only the leader archives; the others read its last mark.
+  void Archive() {
+    double newest_s = 0;
+    double now_s = 0;
+    for (const ExaminedMember& member : facts_.members) {
+      if (!member.reading.metrics) continue;
+      const MetricsPage& page = *member.reading.metrics;
+      const auto archived_s = page.Value("kvorum_archive_time_seconds");
+      if (!archived_s) continue;
+      ArchiveOf(member.reading.Name(), page);
+      newest_s = std::max(newest_s, *archived_s);
+      const auto ahead_s = static_cast<double>(member.reading.clock_ahead.count());
+      now_s = std::max(now_s, static_cast<double>(facts_.now.time_since_epoch().count()) + ahead_s);
+    }
+    if (now_s == 0 || now_s - newest_s < kArchiveBehind_s) return;
+    const std::string since =
+        newest_s == 0
+            ? "no member has archived anything since its start"
+            : fmt::format("the archive has everything only up to {:.0f} s ago", now_s - newest_s);
+    Add(Severity::kCritical, "archive-behind", "cluster", since,
+        "what came later is lost with the cluster: look at the members' lines about the archive "
+        "and at its store");
+  }
+
+  void ArchiveOf(const std::string& name, const MetricsPage& page) {
+    const auto is_in = [&](std::string_view state) {
+      return page.Value("kvorum_archive_state", state).value_or(0) > 0;
+    };
+    if (is_in("state=\"refused\""))
+      Add(Severity::kCritical, "archive-refused", name,
+          "it archives nothing: the archive is of other data, or ahead of this member's",
+          "its log has the reason; use another --archive-url, or begin a new history by "
+          "--archive-new-history");
+    if (is_in("state=\"failing\""))
+      Add(Severity::kWarning, "archive-failing", name, "the archive's store fails",
+          "its log has the store's error: look at the store, the credentials and the space");
+    if (page.Value("kvorum_archive_gaps_total").value_or(0) > 0)
+      Add(Severity::kWarning, "archive-gap", name,
+          "the archive lacks entries that the log no longer had: states in between cannot be "
+          "restored",
+          "`kvorumutl archive ls` shows what can; raise --archive-max-log-bytes for longer outages "
+          "of the store");
   }
 
   void Versions() {

@@ -30,6 +30,8 @@
 namespace kvorum::server {
 namespace {
 
+constexpr std::string_view kFolderScheme = "file://";
+
 class Checker {
  public:
   explicit Checker(const Reading& reading) : reading_(reading), options_(reading.parsed.options) {}
@@ -170,6 +172,8 @@ class Checker {
   void CheckFolders() {
     Fault(CanWrite(options_.data_dir), "--data-dir");
     if (!options_.wal_dir.empty()) Fault(CanWrite(options_.wal_dir), "--wal-dir");
+    if (options_.archive_url.starts_with(kFolderScheme))
+      Fault(CanWrite(options_.archive_url.substr(kFolderScheme.size())), "--archive-url");
     for (const std::string& output : options_.log_outputs) {
       if (output == "default" || output == "stderr" || output == "stdout" ||
           output == "systemd/journal") {

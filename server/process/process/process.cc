@@ -25,6 +25,7 @@
 #include "server/process/machine/notify.h"
 #include "server/process/machine/process_threads.h"
 #include "server/process/machine/supervision.h"
+#include "server/process/process/archiving.h"
 #include "server/process/process/authentication.h"
 #include "server/process/process/client_server.h"
 #include "server/process/process/member_upkeep.h"
@@ -84,6 +85,7 @@ struct Process::Impl {
   HttpPeerRequester requester;
   datadir::DataDirectory directory;
   std::unique_ptr<Quarantine> quarantine;
+  std::unique_ptr<Archiving> archiving;  // null unless it was asked for
   std::unique_ptr<LocalMember> local_member;
   std::unique_ptr<RequestBatcher> batcher;
   std::unique_ptr<PromoteForwarder> promotions;
@@ -147,6 +149,7 @@ Result<void> Process::Impl::Open() {
   serving->Route(spans.get(), metrics_server,
                  {.integrity = upkeep->integrity(),
                   .database_readers = database_readers,
+                  .archiving = archiving.get(),
                   .spans = spans.get()});
   publication = std::make_unique<Publication>(options, serving->parts().proposer, threads.control,
                                               [this] { Serve(); });
@@ -170,6 +173,9 @@ Result<void> Process::Impl::OpenMember() {
   member.store.index_file.may_save = [this] {
     return !quarantine->is_damaged() && !quarantine->stands();
   };
+  NoteDepartures(fs, directory, member);
+  archiving = Archiving::Make(options);
+  if (archiving != nullptr) archiving->AddTo(member);
   const auto open_backend = [quota_bytes = member.quota_bytes,
                              readers = &database_readers](const std::string& path) {
     return mvcc::OpenLmdbBackend({.path = path, .quota_bytes = quota_bytes, .readers = readers});
@@ -181,6 +187,7 @@ Result<void> Process::Impl::OpenMember() {
                                           .backend = threads.backend,
                                           .copier = threads.copier},
                                          std::move(member), ExitOnFatal));
+  if (archiving != nullptr) KV_RETURN_IF_ERROR(archiving->Open(fs, *local_member, directory));
   // Behind the recovery, which may have ended it.
   return quarantine->Load();
 }
@@ -266,6 +273,7 @@ void Process::Start(std::function<void()> on_end) {
   impl.threads.control.PostAt(impl.threads.control.clock().Now() + kLostDataPoll,
                               [&impl] { impl.LookForLostData(); });
   impl.authentication->Start();
+  if (impl.archiving != nullptr) impl.archiving->Start();
 }
 
 void Process::Stop() {
@@ -281,6 +289,7 @@ void Process::Stop() {
   handed_over.get_future().wait();
   impl.client_server.Shutdown();
   impl.metrics_server.Shutdown();
+  if (impl.archiving != nullptr) impl.archiving->Stop();
   std::promise<void> stopped;
   impl.local_member->Stop([&] { stopped.set_value(); });
   stopped.get_future().wait();

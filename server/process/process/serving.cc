@@ -13,6 +13,7 @@
 #include "server/metrics/pprof_http.h"
 #include "server/peer/transport/peer_transport.h"
 #include "server/process/machine/process_threads.h"
+#include "server/process/process/archiving.h"
 #include "server/process/process/authentication.h"
 #include "server/process/process/client_server.h"
 #include "server/process/process/metrics_server.h"
@@ -153,9 +154,15 @@ void Serving::RouteMetrics(MetricsServer& metrics_server, const Watched& watched
                      .client_port = [&clients = from_.clients] { return clients.server().stats(); },
                      .client_tls = from_.clients.tls().get(),
                      .database_readers = &watched.database_readers,
+                     .archive = nullptr,
+                     .archive_lag_ms = {},
                      .spans = [spans = watched.spans] { return CountsOf(spans); },
                      .features = {},
                      .times_calls = from_.options.metrics == "extensive"};
+  if (Archiving* const archiving = watched.archiving; archiving != nullptr) {
+    metric_sources_.archive = &archiving->status();
+    metric_sources_.archive_lag_ms = [archiving] { return archiving->LagMillis(); };
+  }
   if (const auto gates = ParseFeatureGates(from_.options.feature_gates); gates.has_value()) {
     for (const auto& [name, stage, is_on] : gates->all)
       metric_sources_.features.push_back({.name = name, .stage = stage, .is_on = is_on});

@@ -25,6 +25,7 @@
 
 namespace kvorum::server {
 
+class Archiving;
 class Authentication;
 class ClientServer;
 class MetricsServer;
@@ -57,6 +58,7 @@ class Serving {
   struct Watched {
     const Integrity& integrity;
     const std::atomic<unsigned>& database_readers;
+    Archiving* archiving = nullptr;           // null without an archive
     const tracing::Tracing* spans = nullptr;  // null: calls are not traced
   };
   // Hands the routers to the servers.

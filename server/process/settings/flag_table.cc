@@ -361,6 +361,37 @@ std::span<const Flag> Flags() {
       {"snapshot-catchup-entries", "Features", kEffective, &Options::snapshot_catchup_entries,
        "5000", "Log entries kept for slow followers after a snapshot."},
 
+      {"archive-url", "Archive", kEffective, &Options::archive_url, "",
+       "Folder (file:///path) or bucket (s3://bucket/prefix) that every change is archived to, the "
+       "same for all members; empty: no archive."},
+      {"archive-interval", "Archive", kEffective, &Options::archive_interval, "1s",
+       "Time within which a change is archived (at least 100ms)."},
+      {"archive-base-interval", "Archive", kEffective, &Options::archive_base_interval, "1h0m0s",
+       "Interval of the archive's bases, snapshots that restores begin at (at least 1s)."},
+      {"archive-keep-for", "Archive", kEffective, &Options::archive_keep_for, "0s",
+       "Age up to which every state can be restored, beyond which the archive's objects are "
+       "deleted (0 keeps all)."},
+      {"archive-keep-bases", "Archive", kEffective, &Options::archive_keep_bases, "0",
+       "Number of the archive's newest bases to keep, with the changes behind them (0 keeps all)."},
+      {"archive-endpoint", "Archive", kEffective, &Options::archive_endpoint, "",
+       "Endpoint of the archive's bucket, as https://host:port (empty is AWS)."},
+      {"archive-region", "Archive", kEffective, &Options::archive_region, "",
+       "Region of the archive's bucket (empty: AWS_REGION, AWS_DEFAULT_REGION or us-east-1)."},
+      {"archive-path-style", "Archive", kEffective, &Options::archive_path_style, "auto",
+       "Place of the bucket's name in requests: 'path', 'virtual' (in the host name) or 'auto'."},
+      {"archive-credentials-file", "Archive", kEffective, &Options::archive_credentials_file, "",
+       "File with the access key of the archive's bucket, in the form of AWS's tools (empty: the "
+       "environment or ~/.aws/credentials); read again when it changes."},
+      {"archive-ca-file", "Archive", kEffective, &Options::archive_ca_file, "",
+       "CA that verifies the archive's endpoint (empty: the system's)."},
+      {"archive-max-log-bytes", "Archive", kEffective, &Options::archive_max_log_bytes,
+       "4294967296",
+       "Bytes of the log that stay for an archive that is behind; beyond them it gets a gap (at "
+       "least 67108864)."},
+      {"archive-new-history", "Archive", kEffective, &Options::archive_new_history, "false",
+       "Begin a new history in an archive that this member's data does not continue, instead of "
+       "leaving it alone."},
+
       {"force-new-cluster", "Unsafe", kEffective, &Options::force_new_cluster, "false",
        "Turn this member's data into a new one-member cluster."},
       {"unsafe-no-fsync", "Unsafe", kEffective, &Options::unsafe_no_fsync, "false",

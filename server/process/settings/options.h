@@ -155,6 +155,20 @@ struct Options {
   std::uint64_t snapshot_rate_bytes = 0;      // ours: 0: unlimited (decisions/0037)
   std::uint64_t max_watch_lag = 0;            // ours: revisions; 0: unbounded (decisions/0044)
 
+  // Ours (decisions/0071).
+  std::string archive_url;  // empty: no archive
+  std::chrono::nanoseconds archive_interval = std::chrono::seconds(1);
+  std::chrono::nanoseconds archive_base_interval = std::chrono::hours(1);
+  std::chrono::nanoseconds archive_keep_for{0};  // 0: for ever
+  std::uint64_t archive_keep_bases = 0;          // 0: all
+  std::string archive_endpoint;
+  std::string archive_region;
+  std::string archive_path_style = "auto";  // archive::ParseBucketStyle
+  std::string archive_credentials_file;
+  std::string archive_ca_file;
+  std::uint64_t archive_max_log_bytes = std::uint64_t{4} << 30;
+  bool archive_new_history = false;
+
   // The quota in force: bytes, or 0 when there is none.
   std::uint64_t EffectiveQuotaBytes() const;
   // The value that Status reports: negative when there is none.

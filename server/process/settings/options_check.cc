@@ -5,8 +5,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "archive/store/open_store.h"
+#include "archive/store/s3_place.h"
 #include "base/letter_case.h"
 #include "base/net/url.h"
 #include "base/text/duration_text.h"
@@ -258,6 +262,49 @@ std::optional<std::string> DefragProblem(const Options& options, const GivenFlag
   return std::nullopt;
 }
 
+std::optional<std::string> ArchiveStoreProblem(const Options& options) {
+  if (const auto url = archive::CheckStoreUrl(options.archive_url); !url.has_value())
+    return "--archive-url: " + url.error().text;
+  const auto style = archive::ParseBucketStyle(options.archive_path_style);
+  if (!style.has_value()) return "--archive-path-style must be auto, path or virtual";
+  if (!options.archive_url.starts_with("s3://")) {
+    const std::pair<std::string_view, const std::string&> of_buckets[] = {
+        {"endpoint", options.archive_endpoint},
+        {"region", options.archive_region},
+        {"credentials-file", options.archive_credentials_file},
+        {"ca-file", options.archive_ca_file}};
+    for (const auto& [flag, value] : of_buckets) {
+      if (!value.empty())
+        return "--archive-" + std::string(flag) + " needs an --archive-url of s3://bucket/prefix";
+    }
+    return std::nullopt;
+  }
+  const auto place = archive::FindS3Place({.bucket = "bucket",
+                                           .endpoint = options.archive_endpoint,
+                                           .region = options.archive_region,
+                                           .style = *style},
+                                          [](const char*) { return std::nullopt; });
+  if (!place.has_value()) return "--archive-endpoint or --archive-region: " + place.error().text;
+  return std::nullopt;
+}
+
+std::optional<std::string> ArchiveProblem(const Options& options, const GivenFlags&) {
+  constexpr std::chrono::nanoseconds kLeastInterval = std::chrono::milliseconds(100);
+  constexpr std::chrono::nanoseconds kLeastBaseInterval = std::chrono::seconds(1);
+  constexpr std::uint64_t kLeastLogBytes = std::uint64_t{64} << 20;  // a segment's
+  if (options.archive_url.empty()) return std::nullopt;
+  if (auto problem = ArchiveStoreProblem(options)) return problem;
+  if (options.archive_interval < kLeastInterval)
+    return "--archive-interval must be >=" + FormatDuration(kLeastInterval);
+  if (options.archive_base_interval < kLeastBaseInterval)
+    return "--archive-base-interval must be >=" + FormatDuration(kLeastBaseInterval);
+  if (options.archive_keep_for < std::chrono::nanoseconds(0))
+    return "--archive-keep-for must be >=0";
+  if (options.archive_max_log_bytes < kLeastLogBytes)
+    return "--archive-max-log-bytes must be >=" + std::to_string(kLeastLogBytes);
+  return std::nullopt;
+}
+
 using Check = std::optional<std::string> (*)(const Options&, const GivenFlags&);
 
 // In etcd's order.
@@ -283,7 +330,8 @@ constexpr Check kChecks[] = {FallbackProblem,
                              IoThreadsProblem,
                              SnapshotRateProblem,
                              CompactionIntervalProblem,
-                             DefragProblem};
+                             DefragProblem,
+                             ArchiveProblem};
 
 }  // namespace
 

@@ -255,4 +255,22 @@ tracing::TracingOptions TracingOptionsOf(const Options& options) {
           .settings = tracing::ReadExportSettings(environment)};
 }
 
+archive::StoreSettings ArchiveStoreOf(const Options& options) {
+  return {.url = options.archive_url,
+          .endpoint = options.archive_endpoint,
+          .region = options.archive_region,
+          .style = archive::ParseBucketStyle(options.archive_path_style)
+                       .value_or(archive::BucketStyle::kAuto),
+          .credentials = {.file = options.archive_credentials_file},
+          .ca_file = options.archive_ca_file};
+}
+
+archive::ArchiverOptions ArchiverOptionsOf(const Options& options) {
+  return {.interval = options.archive_interval,
+          .base_interval = options.archive_base_interval,
+          .keep_for = options.archive_keep_for,
+          .keep_bases = options.archive_keep_bases,
+          .new_history = options.archive_new_history};
+}
+
 }  // namespace kvorum::server

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <optional>
 
+#include "archive/ship/archiver.h"
+#include "archive/store/open_store.h"
 #include "datadir/data_directory.h"
 #include "rpc/server/server.h"
 #include "server/call/service_limits.h"
@@ -39,5 +41,7 @@ HttpAccess MakeHttpAccess(const Options& options);
 ServiceLimits LimitsOf(const Options& options);
 IntegrityOptions MakeIntegrityOptions(const Options& options);
 tracing::TracingOptions TracingOptionsOf(const Options& options);
+archive::StoreSettings ArchiveStoreOf(const Options& options);
+archive::ArchiverOptions ArchiverOptionsOf(const Options& options);
 
 }  // namespace kvorum::server

@@ -27,7 +27,8 @@ LogWriter::LogWriter(FileSystem& fs, std::unique_ptr<wal::Writer> writer, Execut
       wal_(wal),
       options_(std::move(options)),
       hooks_(std::move(hooks)),
-      inbox_(wal, [this] { Drain(); }) {
+      inbox_(wal, [this] { Drain(); }),
+      kept_up_to_(options_.snapshot_index) {
   writer_->TimeSyncs(wal.clock(), [this](Duration took) { OnSync(took); });
 }
 
@@ -101,6 +102,7 @@ void LogWriter::OnSync(Duration took) {
 
 void LogWriter::WaitForSpace(const Error& error) {
   KV_ERROR("the disk of the log is full; trying again", {"error", error.message});
+  DropKept();
   writer_->RetrySpace();
   waiting_for_space_ = true;
   wal_.PostAt(wal_.clock().Now() + kFullDiskRetry, [this] {
@@ -193,9 +195,24 @@ void LogWriter::RetrySpaceLater() {
       watching_space_ = false;
       return;
     }
+    DropKept();
     writer_->RetrySpace();
     RetrySpaceLater();
   });
+}
+
+void LogWriter::DropKept() {
+  const raft::Index kept = std::exchange(kept_up_to_, raft::Index{});
+  if (kept == 0 || closed_) return;
+  writer_->ReleaseTo(kept);
+  const auto purged = writer_->Purge(options_.max_wals);
+  const std::size_t removed = purged.value_or(std::size_t{0});
+  if (removed != 0) {
+    KV_WARN(
+        "removed log files that followers or the archive may still need: the disk is short of "
+        "space",
+        {"files", removed}, {"up-to-index", kept});
+  }
 }
 
 void LogWriter::SaveSnapshot(raft::SnapshotMetadata metadata, raft::Index release) {
@@ -225,6 +242,7 @@ void LogWriter::SaveSnapshot(raft::SnapshotMetadata metadata, raft::Index releas
     KV_INFO("saved snapshot to disk", {"snapshot-index", metadata.index},
             {"snapshot-term", metadata.term});
     writer_->ReleaseTo(release);
+    kept_up_to_ = release < metadata.index ? metadata.index : raft::Index{};
     KV_FAILPOINT("logSnapshotAfterRelease");
     if (const auto purged = writer_->Purge(options_.max_wals); !purged.has_value()) {
       KV_WARN("could not remove old log files", {"error", purged.error().message});

@@ -38,6 +38,9 @@ class LogWriter {
     // The bound of one write, but at least one entry.
     std::size_t part_bytes = std::size_t{8} << 20;
     WriteStages* stages = nullptr;  // that are marked; null: none
+    // A snapshot of this index is durable: segments up to it stay at the start for other readers
+    // alone.
+    raft::Index snapshot_index = 0;
   };
   struct Hooks {
     // Called on the wal executor.
@@ -73,7 +76,8 @@ class LogWriter {
     const raft::Index index = metadata.index;
     SaveSnapshot(std::move(metadata), index);
   }
-  // The same, but entries behind `release` are still to be read from the segments.
+  // The same, but entries behind `release` are still to be read from the segments, which stay until
+  // the disk is short of space.
   void SaveSnapshot(raft::SnapshotMetadata metadata, raft::Index release);
   // Seals the log and calls `done`; nothing is written afterwards.
   void Close(Task done);
@@ -95,6 +99,7 @@ class LogWriter {
 
   void Drain();
   void RetrySpaceLater();
+  void DropKept();
   void TakeQueue();
   // Returns false if it could not be written (now); nothing is tried while a full disk is waited
   // out.
@@ -126,7 +131,8 @@ class LogWriter {
                                   // when the disk is full
   std::vector<std::shared_ptr<const raft::Snapshot>> received_;  // in the log, and not reported yet
   raft::Index received_index_ = 0;                               // of the last one
-  bool waiting_for_space_ = false;                               // a timer will try again
+  raft::Index kept_up_to_ = 0;  // segments up to here are there for other readers alone; 0: none
+  bool waiting_for_space_ = false;  // a timer will try again
   bool closed_ = false;
 };
 

@@ -573,7 +573,8 @@ void Replica::PublishState() {
 void Replica::MaybeSnapshot() {
   auto snapshot = snapshots_.Begin();
   if (!snapshot.has_value()) return;
-  const raft::Index release = snapshots_.ReleaseBound(snapshot->index);
+  raft::Index release = snapshots_.ReleaseBound(snapshot->index);
+  if (hooks_.release_bound) release = hooks_.release_bound(release);
   log_.SaveSnapshot(*std::move(snapshot), release);
 }
 

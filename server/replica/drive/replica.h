@@ -88,6 +88,9 @@ class Replica {
     std::function<void(raft::Fetch fetch)> fetch{};
     // raft::LostData::index() is another one. May be empty.
     std::function<void(raft::Index index)> lost_data_changed{};
+    // The index up to which the log's segments may go, when they might up to `index`. Empty: so
+    // far.
+    std::function<raft::Index(raft::Index index)> release_bound{};
   };
 
   // The objects to which the replica hands its work and its reports; they outlive it.

@@ -82,7 +82,11 @@ Result<std::unique_ptr<LocalMember>> LocalMember::Open(FileSystem& fs,
   if (options.force_new_cluster) {
     const raft::Index applied{local_member->store().recovered().consistent_index};
     KV_TRY(const raft::Index last,
-           ForceNewCluster(log, *members, applied, options.advertise_peer_urls));
+           ForceNewCluster(log, *members, applied, options.advertise_peer_urls,
+                           [&](raft::Index left) -> Result<void> {
+                             if (!options.on_departure) return {};
+                             return options.on_departure(left, local_member->store().revision());
+                           }));
     local_member->peers_->ForceAlone(last);
     log.restart.lost_data = 0;  // no other member has more
   }
@@ -127,11 +131,7 @@ Result<void> LocalMember::BuildReplica(FileSystem& fs, RecoveredLog log,
   BuildLogWriter(fs, log, options);
   BuildStored(fs, options.wal_dir);
   apply_loop_ = std::make_unique<ApplyLoop>(
-      store(), *applier_, executors_.apply, *status_, options.slow_apply,
-      [this](raft::Index applied) {
-        replica_->Applied(applied);
-        lease_expiry_->OnApplied();
-      },
+      store(), *applier_, executors_.apply, *status_, options.slow_apply, TellApplied(options),
       [this](const std::shared_ptr<const raft::Snapshot>& snapshot, Task done) {
         InstallSnapshot(snapshot, std::move(done));
       });
@@ -153,7 +153,8 @@ Result<void> LocalMember::BuildReplica(FileSystem& fs, RecoveredLog log,
           .leadership_changed = [this] { lease_expiry_->LeadershipChanged(); },
           .watch_lag = options.watch_lag,
           .fetch = [this](raft::Fetch fetch) { stored_->Fetch(std::move(fetch)); },
-          .lost_data_changed = [this](raft::Index index) { incarnations_->SetLostData(index); }});
+          .lost_data_changed = [this](raft::Index index) { incarnations_->SetLostData(index); },
+          .release_bound = BoundRelease(options)});
   incarnations_->SetHooks(
       {.on_own_loss = [this](raft::MemberId) { replica_->LoseData(); },
        .on_peers_loss = [this](raft::MemberId peer) { replica_->FollowerLostData(peer); },
@@ -173,6 +174,26 @@ Result<void> LocalMember::BuildReplica(FileSystem& fs, RecoveredLog log,
   BuildHousekeeping(options);
   BuildSnapshots(fs, options);
   return {};
+}
+
+std::function<void(raft::Index applied)> LocalMember::TellApplied(LocalMemberOptions& options) {
+  const auto tell = [this](raft::Index applied) {
+    replica_->Applied(applied);
+    lease_expiry_->OnApplied();
+  };
+  if (!options.on_applied) return tell;
+  return [this, tell, on_applied = std::move(options.on_applied)](raft::Index applied) {
+    on_applied(applied, store().revision());
+    tell(applied);
+  };
+}
+
+std::function<raft::Index(raft::Index index)> LocalMember::BoundRelease(
+    LocalMemberOptions& options) {
+  if (!options.release_bound) return nullptr;
+  return [this, bound = std::move(options.release_bound)](raft::Index index) {
+    return log_->SpaceLow() ? index : bound(index, log_->written_bytes());
+  };
 }
 
 void LocalMember::BuildApplier(const LocalMemberOptions& options) {
@@ -197,6 +218,7 @@ void LocalMember::BuildLogWriter(FileSystem& fs, RecoveredLog& log,
   LogWriter::Options log_options = options.log;
   log_options.snap_dir = options.snap_dir;
   log_options.stages = &status_->stages();
+  log_options.snapshot_index = log.snapshot_index;
   log_ = std::make_unique<LogWriter>(
       fs, std::move(log.writer), executors_.wal, std::move(log_options),
       LogWriter::Hooks{

@@ -109,6 +109,8 @@ class LocalMember final : public TransportReceiver {
   Result<void> OpenState(FileSystem& fs, const RecoveredLog& log,
                          const LocalMemberOptions& options);
   Result<void> BuildReplica(FileSystem& fs, RecoveredLog log, LocalMemberOptions options);
+  std::function<void(raft::Index applied)> TellApplied(LocalMemberOptions& options);
+  std::function<raft::Index(raft::Index index)> BoundRelease(LocalMemberOptions& options);
   void BuildApplier(const LocalMemberOptions& options);
   void BuildLogWriter(FileSystem& fs, RecoveredLog& log, const LocalMemberOptions& options);
   void BuildStored(FileSystem& fs, const std::string& wal_dir);

@@ -72,6 +72,16 @@ struct LocalMemberOptions {
   // The revisions by which this member's watchers lag, for replica.max_watch_lag; on the raft
   // executor, from Start on. May be empty without that bound.
   WatcherPace::Lag watch_lag;
+
+  // For an archive of this member; all empty without one, and then they cost nothing. After each
+  // batch of entries, on the apply executor: the last one, and the store's revision behind it.
+  std::function<void(raft::Index applied, std::int64_t revision)> on_applied;
+  // Asked at each snapshot of the log, on the raft executor: its segments might go up to `index`, and
+  // go up to the returned one. `written_bytes`: of the log since the start.
+  std::function<raft::Index(raft::Index index, std::uint64_t written_bytes)> release_bound;
+  // The data is about to leave the line of its cluster behind this entry (force_new_cluster), at
+  // which the store has at least this revision. An error refuses the start.
+  std::function<Result<void>(raft::Index last, std::int64_t revision)> on_departure;
 };
 
 }  // namespace kvorum::server

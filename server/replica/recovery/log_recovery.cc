@@ -171,9 +171,10 @@ Result<void> StartAtBackend(raft::Restart& restart, const mvcc::Store::Recovered
   return {};
 }
 
-Result<raft::Index> ForceNewCluster(RecoveredLog& log, const MembershipView& applied_view,
-                                    raft::Index consistent_index,
-                                    const std::vector<std::string>& own_peer_urls) {
+Result<raft::Index> ForceNewCluster(
+    RecoveredLog& log, const MembershipView& applied_view, raft::Index consistent_index,
+    const std::vector<std::string>& own_peer_urls,
+    const std::function<Result<void>(raft::Index last)>& on_departure) {
   raft::Restart& restart = log.restart;
   const raft::Index applied = std::max(restart.applied, consistent_index);
   const raft::Index known = std::max(restart.hard_state.commit, applied);
@@ -193,6 +194,7 @@ Result<raft::Index> ForceNewCluster(RecoveredLog& log, const MembershipView& app
           {"last-index", committed}, {"dropped-entries", found - restart.entries.size()},
           {"changes", changes.size()});
   if (changes.empty() && committed == known) return raft::Index{};
+  if (!changes.empty()) KV_RETURN_IF_ERROR(on_departure(committed));
   const raft::Index last = changes.empty() ? committed : changes.back().index;
   restart.hard_state.commit = last;
   KV_RETURN_IF_ERROR(log.writer->Append(changes, &restart.hard_state));

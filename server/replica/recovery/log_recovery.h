@@ -5,6 +5,7 @@
 // and kFailedPrecondition name the file and the remedy.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -40,9 +41,11 @@ Result<void> CheckFitsBackend(const RecoveredLog& log, raft::Index consistent_in
 Result<void> StartAtBackend(raft::Restart& restart, const mvcc::Store::Recovered& backend);
 
 // Takes the log for committed, and adds entries that make a cluster of this member alone. Returns
-// the index of the last one; 0 if it is already alone and all was known to be committed.
-Result<raft::Index> ForceNewCluster(RecoveredLog& log, const MembershipView& applied_view,
-                                    raft::Index consistent_index,
-                                    const std::vector<std::string>& own_peer_urls);
+// the index of the last one; 0 if it is already alone and all was known to be committed. Before
+// others are removed, `on_departure` gets the last entry of the cluster that is left.
+Result<raft::Index> ForceNewCluster(
+    RecoveredLog& log, const MembershipView& applied_view, raft::Index consistent_index,
+    const std::vector<std::string>& own_peer_urls,
+    const std::function<Result<void>(raft::Index last)>& on_departure);
 
 }  // namespace kvorum::server

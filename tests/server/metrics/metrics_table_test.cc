@@ -1,6 +1,7 @@
 // The metrics that the tables name, beside those of the API level and those of the manual.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <map>
@@ -8,6 +9,7 @@
 #include <sstream>
 #include <string>
 
+#include "archive/ship/archive_status.h"
 #include "base/executor.h"
 #include "server/locks/waiting_calls.h"
 #include "server/metrics/metrics_http.h"
@@ -92,6 +94,42 @@ TEST_F(MetricsTableTest, OpenReadTransactionsAreTheReadersOfTheDatabase) {
   std::string text;
   samples.Write(row.type, "Help.", text);
   EXPECT_EQ(text, "# HELP readers Help.\n# TYPE readers gauge\nreaders 3\n");
+}
+
+std::string PageOf(const MetricsRegistry& registry, std::string_view name) {
+  const auto& row = registry.rows().at(name);
+  Samples samples(name, row.labels);
+  row.collect(samples);
+  std::string text;
+  samples.Write(row.type, "Help.", text);
+  return text.substr(std::min(text.size(), text.find('\n', text.find("# TYPE")) + 1));
+}
+
+TEST_F(MetricsTableTest, TheArchivesRowsHaveSeriesWhereThereIsOne) {
+  EXPECT_EQ(PageOf(registry_, "kvorum_archive_state"), "");
+  EXPECT_EQ(PageOf(registry_, "kvorum_archive_lag_seconds"), "");
+  EXPECT_EQ(PageOf(registry_, "kvorum_archive_gaps_total"), "");
+  archive::ArchiveStatus status;
+  status.Set({.state = archive::ShipState::kFailing,
+              .archived = {.index = 7, .revision = 5, .time_ms = 1'500},
+              .base = {.index = 3, .revision = 2, .time_ms = 500},
+              .error = {}});
+  status.gaps.Add(2);
+  sources_.archive = &status;
+  sources_.archive_lag_ms = [] { return 2'500; };
+  EXPECT_EQ(PageOf(registry_, "kvorum_archive_state"),
+            "kvorum_archive_state{state=\"starting\"} 0\n"
+            "kvorum_archive_state{state=\"following\"} 0\n"
+            "kvorum_archive_state{state=\"archiving\"} 0\n"
+            "kvorum_archive_state{state=\"failing\"} 1\n"
+            "kvorum_archive_state{state=\"refused\"} 0\n");
+  EXPECT_EQ(PageOf(registry_, "kvorum_archive_index"), "kvorum_archive_index 7\n");
+  EXPECT_EQ(PageOf(registry_, "kvorum_archive_revision"), "kvorum_archive_revision 5\n");
+  EXPECT_EQ(PageOf(registry_, "kvorum_archive_time_seconds"), "kvorum_archive_time_seconds 1.5\n");
+  EXPECT_EQ(PageOf(registry_, "kvorum_archive_base_time_seconds"),
+            "kvorum_archive_base_time_seconds 0.5\n");
+  EXPECT_EQ(PageOf(registry_, "kvorum_archive_lag_seconds"), "kvorum_archive_lag_seconds 2.5\n");
+  EXPECT_EQ(PageOf(registry_, "kvorum_archive_gaps_total"), "kvorum_archive_gaps_total 2\n");
 }
 
 // Every row names the queues that show it, or says why none does; every queue has a row.

@@ -328,6 +328,38 @@ TEST(OptionsTest, RatesOfTracingAreCheckedOnlyWhereItIsAskedFor) {
       "1000000)");
 }
 
+TEST(OptionsTest, AnArchivesSettingsAreCheckedWhereOneIsAskedFor) {
+  EXPECT_EQ(Refusal({"--archive-interval=1ms", "--archive-path-style=x"}), "accepted");
+  EXPECT_EQ(Refusal({"--archive-url=file:///backup/kv", "--archive-interval=100ms",
+                     "--archive-base-interval=24h", "--archive-keep-for=720h"}),
+            "accepted");
+  EXPECT_EQ(Refusal({"--archive-url=s3://bucket/prefix", "--archive-endpoint=http://h:9000",
+                     "--archive-region=eu-1", "--archive-path-style=path"}),
+            "accepted");
+  const auto refusal = [](const char* url, const char* flag) { return Refusal({url, flag}); };
+  EXPECT_EQ(refusal("--archive-url=backup", "--name=n"),
+            "1: --archive-url: an archive's URL is file:///path or s3://bucket/prefix");
+  EXPECT_EQ(refusal("--archive-url=s3://key:secret@bucket", "--name=n"),
+            "1: --archive-url: credentials do not belong into an archive's URL");
+  constexpr const char* kFolder = "--archive-url=file:///backup";
+  EXPECT_EQ(refusal(kFolder, "--archive-interval=99ms"), "1: --archive-interval must be >=100ms");
+  EXPECT_EQ(refusal(kFolder, "--archive-interval=soon"),
+            "2: invalid value \"soon\" for flag -archive-interval: parse error");
+  EXPECT_EQ(refusal(kFolder, "--archive-base-interval=0s"),
+            "1: --archive-base-interval must be >=1s");
+  EXPECT_EQ(refusal(kFolder, "--archive-keep-for=-1s"), "1: --archive-keep-for must be >=0");
+  EXPECT_EQ(refusal(kFolder, "--archive-max-log-bytes=1000"),
+            "1: --archive-max-log-bytes must be >=67108864");
+  EXPECT_EQ(refusal(kFolder, "--archive-region=eu-1"),
+            "1: --archive-region needs an --archive-url of s3://bucket/prefix");
+  constexpr const char* kBucket = "--archive-url=s3://bucket";
+  EXPECT_EQ(refusal(kBucket, "--archive-path-style=both"),
+            "1: --archive-path-style must be auto, path or virtual");
+  EXPECT_EQ(refusal(kBucket, "--archive-endpoint=localhost"),
+            "1: --archive-endpoint or --archive-region: the endpoint is not of the form "
+            "https://host:port");
+}
+
 TEST(OptionsTest, EveryFaultIsFound) {
   const Words arguments = {"--name=", "--max-txn-ops=x", "--no-such-flag",
                            "--heartbeat-interval=0"};

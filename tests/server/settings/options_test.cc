@@ -140,6 +140,18 @@ const std::map<std::string, std::string> kDefaults = {
     {"replica-check", "quarantine"},                // ours
     {"older-etcd-members", "refuse"},               // ours
     {"adopt-etcd-data", "false"},                   // ours
+    {"archive-url", ""},                            // ours
+    {"archive-interval", "1s"},                     // ours
+    {"archive-base-interval", "1h0m0s"},            // ours
+    {"archive-keep-for", "0s"},                     // ours
+    {"archive-keep-bases", "0"},                    // ours
+    {"archive-endpoint", ""},                       // ours
+    {"archive-region", ""},                         // ours
+    {"archive-path-style", "auto"},                 // ours
+    {"archive-credentials-file", ""},               // ours
+    {"archive-ca-file", ""},                        // ours
+    {"archive-max-log-bytes", "4294967296"},        // ours
+    {"archive-new-history", "false"},               // ours
 };
 
 // "  --name 'default'" lines of --help.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <format>
 
 namespace kvorum::ctl {
 namespace {
@@ -150,6 +151,27 @@ TEST(DiagnosisTest, WhatMembersFindOutAboutTheirCopiesOfTheKeys) {
   facts.members[0].reading.metrics = MetricsPage::Parse(
       "kvorum_quarantined 0\nkvorum_database_damaged 0\nkvorum_replica_hash_agreement 1\n");
   EXPECT_THAT(FindingsOf(facts), IsEmpty());
+}
+
+TEST(DiagnosisTest, AnArchiveThatIsBehindRefusedOrHasGaps) {
+  const auto page = [](std::string_view state, std::int64_t seconds_ago, int gaps) {
+    const std::int64_t now = Healthy().now.time_since_epoch().count();
+    return MetricsPage::Parse(
+        std::format("kvorum_archive_state{{state=\"{}\"}} 1\nkvorum_archive_time_seconds {}\n"
+                    "kvorum_archive_gaps_total {}\n",
+                    state, now - seconds_ago, gaps));
+  };
+  ClusterFacts facts = Healthy();
+  facts.members[0].reading.metrics = page("archiving", 1, 0);
+  facts.members[1].reading.metrics = page("following", 100, 0);
+  EXPECT_THAT(FindingsOf(facts), IsEmpty()) << "the leader's time counts";
+  facts.members[0].reading.metrics = page("failing", 100, 0);
+  EXPECT_THAT(FindingsOf(facts),
+              ElementsAre("critical archive-behind cluster", "warning archive-failing m1"));
+  facts.members[0].reading.metrics = page("refused", 0, 0);
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("critical archive-refused m1"));
+  facts.members[0].reading.metrics = page("archiving", 0, 1);
+  EXPECT_THAT(FindingsOf(facts), ElementsAre("warning archive-gap m1"));
 }
 
 TEST(DiagnosisTest, MembersOfEtcdThatDecideOtherwiseOrDiffer) {

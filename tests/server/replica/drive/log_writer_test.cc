@@ -394,6 +394,26 @@ TEST_F(LogWriterTest, LowSpaceIsLookedAtEverySecondUntilThereIsEnough) {
   EXPECT_FALSE(executor_.HasTimed()) << "no timer is left";
 }
 
+TEST_F(LogWriterTest, SegmentsThatStayForOthersGoWhenTheDiskIsShortOfSpace) {
+  const auto segments = [this] {
+    const std::vector<std::string> names = fs_.List(kLogDir).value();
+    return std::ranges::count_if(names, [](const auto& name) { return name.ends_with(".wal"); });
+  };
+  for (int i = 0; i < 40; ++i) {
+    Push(4'000);
+    RunDue();
+  }
+  log_->SaveSnapshot(Metadata(38), 1);
+  RunDue();
+  const auto before = segments();
+  EXPECT_GT(before, 9);
+  log_->WatchSpace();
+  Wait(std::chrono::seconds(1));
+  EXPECT_EQ(segments(), before) << "there is space";
+  MeetFullDisk();
+  EXPECT_EQ(segments(), 5) << "as many as always stay";
+}
+
 TEST_F(LogWriterTest, AFullDiskIsTriedOnceASecondHoweverMuchIsPushed) {
   MeetFullDisk();
   const std::size_t acknowledged = persisted_.size();
