@@ -18,7 +18,6 @@
 namespace kvorum::archive {
 namespace {
 
-constexpr std::size_t kPartBytes = std::size_t{16} << 20;
 constexpr Duration kLookEvery = std::chrono::milliseconds(100);
 
 // Puts an object while its image is looked after. The put's error counts before the image's.
@@ -52,7 +51,7 @@ class BaseShipper::Base {
     manifest_.history = history;
     manifest_.base = {.index = image.index(), .revision = image.revision(), .time_ms = time_ms};
     manifest_.end.term = image.term();
-    part_.reserve(kPartBytes);
+    part_.reserve(owner_.part_bytes_);
   }
 
   ShipResult<BaseName> Run() {
@@ -86,8 +85,8 @@ class BaseShipper::Base {
   // A full part is put once more follows: the last one is told by its end.
   ShipResult<void> Take(std::string_view piece) {
     while (!piece.empty()) {
-      if (part_.size() == kPartBytes) KV_RETURN_IF_ERROR(PutPart(false));
-      const std::size_t size = std::min(piece.size(), kPartBytes - part_.size());
+      if (part_.size() == owner_.part_bytes_) KV_RETURN_IF_ERROR(PutPart(false));
+      const std::size_t size = std::min(piece.size(), owner_.part_bytes_ - part_.size());
       part_.append(piece.substr(0, size));
       piece.remove_prefix(size);
     }
@@ -125,8 +124,8 @@ class BaseShipper::Base {
 };
 
 BaseShipper::BaseShipper(ArchivedMember& member, const Clock& clock, const StopSignal& stop,
-                         ArchiveStatus& status)
-    : member_(member), clock_(clock), stop_(stop), status_(status) {}
+                         ArchiveStatus& status, std::size_t part_bytes)
+    : member_(member), clock_(clock), stop_(stop), status_(status), part_bytes_(part_bytes) {}
 
 ShipResult<BaseName> BaseShipper::Ship(ObjectStore& store, HistoryId history, UnixMillis time_ms) {
   const TimePoint began = clock_.Now();

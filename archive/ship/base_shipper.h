@@ -5,6 +5,7 @@
 // Threading: used by the archiver's base thread. Memory: a part, raw and packed.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,10 +21,13 @@
 
 namespace kvorum::archive {
 
+// Bytes of the image in one part.
+inline constexpr std::size_t kPartBytes = std::size_t{16} << 20;
+
 class BaseShipper {
  public:
   BaseShipper(ArchivedMember& member, const Clock& clock, const StopSignal& stop,
-              ArchiveStatus& status);
+              ArchiveStatus& status, std::size_t part_bytes = kPartBytes);
 
   // A base of this history, of a time not before `time_ms`. kMember with a text if the image was
   // given up, the member no longer leads, or the base took a day: what was put of it is left to
@@ -39,6 +43,7 @@ class BaseShipper {
   const Clock& clock_;
   const StopSignal& stop_;
   ArchiveStatus& status_;
+  const std::size_t part_bytes_;
 };
 
 }  // namespace kvorum::archive
