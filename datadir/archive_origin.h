@@ -1,5 +1,5 @@
 // The file `member/archive-origin.json`: where this member's data left the line of state that an
-// archive may have, since it was restored from an archive or made a cluster of its own. The
+// archive may have, since it was restored from an archive or made a new cluster. The
 // archive then begins a new history with that place as its origin (docs/decisions/0071):
 //
 //   {"reason":"restore","history":"00000000000000ab","index":1200,"revision":900}
@@ -23,7 +23,7 @@ inline constexpr std::string_view kForcedNewCluster = "force-new-cluster";
 
 struct ArchiveOrigin {
   std::string reason;
-  // Of the archive that was restored from; 0 if none is known.
+  // The history that was restored from; 0 if none is known.
   std::uint64_t history = 0;
   // The last entry that the data has of the line that was left, and the store's revision then.
   raft::Index index = 0;

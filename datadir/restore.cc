@@ -281,7 +281,7 @@ Result<void> Adapt(mvcc::Backend& backend, const NewMember& made, const RestoreO
   return backend.Commit(batch);
 }
 
-// What a replay behind the snapshot has led to.
+// The result of a replay behind the snapshot.
 struct ReplayedDatabase {
   std::unique_ptr<mvcc::Backend> backend;
   NewMember made;

@@ -56,7 +56,7 @@ class Assembly {
     return std::move(part.content);
   }
 
-  // Once a part has told the image's end.
+  // Called once a part has named the image's end.
   Read<ImageEnd> Finish() {
     const std::string last = KeyText(PartKey(base_, taken_ - 1));
     if (end_->size_bytes != size_bytes_)

@@ -30,7 +30,7 @@ using ImageSink = std::function<Result<void>(std::uint64_t offset, std::string_v
 // May be empty. A total of 0 is not known.
 using OnBytes = std::function<void(std::uint64_t done_bytes, std::uint64_t total_bytes)>;
 
-// What is said of the image at its end. The sink has then got all of it, once.
+// Returns the image's size, SHA-256 and term. The sink has then got all of it, once.
 Read<ImageEnd> ReadBase(ObjectStore& store, const BaseToRead& base, const ImageSink& sink,
                         const OnBytes& on_bytes, Ahead ahead);
 

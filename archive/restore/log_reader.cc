@@ -74,7 +74,7 @@ Read<void> LogReader::CheckFollows(const LogContent& content) const {
   const std::string key = KeyText({.history = plan_.history, .name = header.name});
   if (header.name.first > last_ + 1 || header.name.last <= last_)
     return FailObject(key, "it does not hold the entries behind those before it");
-  if (!NamesPredecessor(header)) return FailObject(key, "it names a predecessor that is none");
+  if (!NamesPredecessor(header)) return FailObject(key, "it names a wrong predecessor");
   if (header_ && header.previous == object_ &&
       (header.previous_crc != header_->end_crc || header.name.first != last_ + 1))
     return FailObject(key, "it does not go on where its predecessor ends");

@@ -31,7 +31,7 @@ using Read = std::expected<T, ObjectError>;
 
 // kDataLoss, with the key in front of the reason unless that has it already.
 std::unexpected<ObjectError> FailObject(const std::string& key, const std::string& reason);
-// Of a store's answer about this object.
+// Translates a store's answer about this object.
 ObjectError ObjectErrorOf(const StoreError& error, const std::string& key);
 
 Read<std::string> ReadBytes(ObjectStore& store, const std::string& key, std::size_t limit_bytes);
@@ -43,7 +43,7 @@ struct PartContent {
   PartHeader header;
   std::string content;
 };
-// Of a whole part's bytes.
+// Takes a whole part's bytes.
 Read<PartContent> UnpackPart(const ObjectKey& key, std::string_view bytes);
 
 }  // namespace kvorum::archive

@@ -33,7 +33,7 @@ Result<Plan> Plans::Next() {
                   plan->logs.empty() ? plan->base.revision : end.revision));
 }
 
-// What MakePlan takes for the latest state would otherwise be an earlier one now.
+// Without the damaged object MakePlan may take an earlier state for the latest.
 bool Plans::LeadsAsFar(const Plan& plan) const {
   raft::Index first = EndOf(*first_);
   raft::Index now = EndOf(plan);

@@ -1,6 +1,6 @@
 // The ways to a state of an archive: the plan by its listing, and where an object of that turns out
-// damaged, the plan without it. A detour leads to the same state or is none: nothing that a damaged
-// object held is left out in silence.
+// damaged, the plan without it. A detour leads to the same state or is refused: nothing that a
+// damaged object held is left out in silence.
 //
 // Used by one thread at a time; reads the beginning of a part of each base that lacks its manifest.
 #pragma once

@@ -1,4 +1,4 @@
-// Reads objects one after the other on a thread of its own, each while its predecessor is used.
+// Reads objects one after the other on another thread, each while its predecessor is used.
 //
 // Threading: used by one thread; the store is the inner thread's until the destructor returns,
 // which waits for a call of the store that is under way. Memory: one object that waits to be

@@ -19,7 +19,7 @@ namespace {
 
 // Enough to make a publish cheap.
 constexpr std::size_t kReplayBatch = 1'000;
-// A full disk calls nobody.
+// A full disk runs no callback, so it is looked for.
 constexpr std::chrono::milliseconds kLook(50);
 
 // The executors' own threads, and the wait for them.
@@ -93,7 +93,7 @@ class Replay::Work {
   mvcc::Store& store() { return state_->store(); }
 
  private:
-  // Runs a task on the apply executor, and waits until what it was given is called.
+  // Runs a task on the apply executor, and waits until that has called `done`.
   Result<void> OnApply(std::move_only_function<void(Task done)> task);
   Result<void> WaitForEnd();
   void End();
@@ -109,7 +109,7 @@ class Replay::Work {
   std::unique_ptr<MemberState> state_;
   std::unique_ptr<Applier> applier_;
 
-  // Of the task that runs.
+  // These belong to the task that runs.
   std::vector<raft::Entry> batch_;
   std::size_t batch_applied_ = 0;
 

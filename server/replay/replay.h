@@ -44,9 +44,9 @@ struct ReplayOptions {
   mvcc::BackendOpener open;
   // The first entry with which the store has this revision is the last that is applied.
   std::optional<std::int64_t> to_revision = {};
-  // Told of each revision as it is applied; outlives the replay. May be null.
+  // Observes each revision as it is applied; outlives the replay. May be null.
   mvcc::PublishListener* listener = nullptr;
-  // By default threads of its own.
+  // Without them the replay starts threads.
   std::optional<ReplayExecutors> executors = {};
 };
 

@@ -54,7 +54,7 @@ class ChangeWriter final : public mvcc::PublishListener {
   std::int64_t revision() const { return written_; }
 
  private:
-  // What the store has made itself.
+  // The record is one that the store has made itself.
   void Write(const mvcc::RevisionRecord& record) {
     const auto kv = mvcc::DecodeKeyValue(record.value);
     if (!kv.has_value() || !kv->key.starts_with(prefix_)) return;

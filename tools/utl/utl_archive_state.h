@@ -25,7 +25,7 @@
 
 namespace kvorum::utl {
 
-// Thread-safe: told by the thread that works, and shown by a bar's.
+// Thread-safe: set by the thread that works, and shown by a bar's.
 class ArchiveProgress {
  public:
   datadir::OnProgress Bytes() { return bytes_.Callback(); }
@@ -68,7 +68,7 @@ class ScratchFolder {
   const std::string path_;
 };
 
-// The state that the plan leads to, in the folder; the listener is told of each revision on the
+// The state that the plan leads to, in the folder; the listener observes each revision on the
 // way, and may be null. The replay's store is good for reading.
 archive::Read<std::unique_ptr<server::Replay>> ReplayInto(
     const std::string& folder, archive::ObjectStore& store, const archive::Plans& plans,
@@ -77,8 +77,8 @@ archive::Read<std::unique_ptr<server::Replay>> ReplayInto(
 // The archive's listing, with a line for each history whose record cannot be read.
 ctl::Outcome<archive::Contents> ListArchive(ctl::World& world, archive::ObjectStore& store);
 
-// Goes along one plan after the other until one leads to the target: a damaged object is told in a
-// line, and gone around.
+// Goes along one plan after the other until one leads to the target: a line names each damaged
+// object, which is gone around.
 ctl::Outcome<void> AlongPlans(ctl::World& world, archive::Plans& plans,
                               const std::function<archive::Read<void>(const archive::Plan&)>& go);
 

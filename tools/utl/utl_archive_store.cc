@@ -14,7 +14,7 @@ namespace {
 
 using ctl::FlagType;
 
-// Of one call; a person waits.
+// The limit of one call: a person waits.
 constexpr std::chrono::seconds kArchivePatience(30);
 
 ctl::Outcome<archive::StoreSettings> ArchiveSettings(const ctl::FlagSet& flags,

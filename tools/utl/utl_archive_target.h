@@ -21,8 +21,8 @@ std::optional<archive::UnixMillis> ParseTime(std::string_view text);
 // "2026-11-28T10:00:00.123Z".
 std::string TimeText(archive::UnixMillis time_ms);
 
-// Of restore: --to-revision, --to-time, --to-index and --latest, of which a line has exactly one;
-// of show: --revision and --time, at most one.
+// The flags of restore: --to-revision, --to-time, --to-index and --latest, of which a line has
+// exactly one; of show: --revision and --time, at most one.
 enum class TargetFlags : std::uint8_t { kRestore, kShow };
 std::vector<ctl::Flag> ArchiveTargetFlags(TargetFlags which);
 ctl::Outcome<archive::Target> ArchiveTarget(const ctl::Invocation& invocation, TargetFlags which);

@@ -23,8 +23,8 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr HistoryId kHistory = 0x1;
-constexpr BaseName kBase = {.index = 5, .revision = 5, .time_ms = 50};
+constexpr HistoryId kImageHistory = 0x1;
+constexpr BaseName kImageBase = {.index = 5, .revision = 5, .time_ms = 50};
 constexpr std::size_t kPartBytes = 100;
 
 class BaseReaderTest : public testing::TestWithParam<Ahead> {
@@ -33,8 +33,8 @@ class BaseReaderTest : public testing::TestWithParam<Ahead> {
     store_ = std::move(FolderStore::Open(disk_, clock_, stop_, {.folder = "/archive", .seed = 7}))
                  .value();
     for (int i = 0; i < 350; ++i) image_ += static_cast<char>('a' + i % 23);
-    manifest_ = {.history = kHistory,
-                 .base = kBase,
+    manifest_ = {.history = kImageHistory,
+                 .base = kImageBase,
                  .end = {.size_bytes = image_.size(), .sha256 = Sha256Hex(image_), .term = 3},
                  .parts = {}};
     for (std::uint32_t number = 0; number * kPartBytes < image_.size(); ++number) {
@@ -47,8 +47,8 @@ class BaseReaderTest : public testing::TestWithParam<Ahead> {
 
   PartHeader HeaderOf(std::uint32_t number) const {
     const std::string content = ContentOf(number);
-    PartHeader header = {.history = kHistory,
-                         .name = {.base = kBase, .number = number},
+    PartHeader header = {.history = kImageHistory,
+                         .name = {.base = kImageBase, .number = number},
                          .offset = number * kPartBytes,
                          .raw_bytes = content.size(),
                          .sha256 = Sha256Hex(content),
@@ -73,17 +73,18 @@ class BaseReaderTest : public testing::TestWithParam<Ahead> {
     ASSERT_TRUE(store_->Delete(keys).has_value());
   }
   static std::string PartKey(std::uint32_t number) {
-    return KeyText({.history = kHistory, .name = PartName{.base = kBase, .number = number}});
+    return KeyText(
+        {.history = kImageHistory, .name = PartName{.base = kImageBase, .number = number}});
   }
   static std::string ManifestKey() {
-    return KeyText({.history = kHistory, .name = ManifestName{kBase}});
+    return KeyText({.history = kImageHistory, .name = ManifestName{kImageBase}});
   }
 
   // The image, or the key of the object to blame.
   std::string ReadOrBlame(bool has_manifest = true) {
     std::string image;
     const auto end = ReadBase(
-        *store_, {.history = kHistory, .name = kBase, .has_manifest = has_manifest},
+        *store_, {.history = kImageHistory, .name = kImageBase, .has_manifest = has_manifest},
         [&](std::uint64_t offset, std::string_view bytes) -> Result<void> {
           EXPECT_EQ(offset, image.size());
           image += bytes;
@@ -121,7 +122,7 @@ TEST_P(BaseReaderTest, EveryDamagedByteIsFoundAndNamed) {
       damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
       Put(key, damaged);
       const std::string blamed = ReadOrBlame();
-      // What a manifest says is compared with the parts.
+      // The manifest is compared with the parts, which may be blamed then.
       ASSERT_TRUE(blamed == key || (key == ManifestKey() && blamed != image_)) << key << " " << i;
     }
     Put(key, bytes.substr(0, bytes.size() / 2));
@@ -159,11 +160,11 @@ TEST_P(BaseReaderTest, ABaseWhosePartsAreAllThereCountsWithoutItsManifest) {
   ASSERT_TRUE(listing.has_value());
   Contents& contents = listing->contents;
   ASSERT_TRUE(CountWholeBases(*store_, contents).has_value());
-  EXPECT_TRUE(contents.histories.at(kHistory).bases.front().has_manifest);
+  EXPECT_TRUE(contents.histories.at(kImageHistory).bases.front().has_manifest);
   Delete(PartKey(3));
   listing = ReadListing(*store_);
   ASSERT_TRUE(CountWholeBases(*store_, listing->contents).has_value());
-  EXPECT_FALSE(listing->contents.histories.at(kHistory).bases.front().has_manifest);
+  EXPECT_FALSE(listing->contents.histories.at(kImageHistory).bases.front().has_manifest);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ahead, BaseReaderTest, testing::Values(Ahead::kNone, Ahead::kThread));

@@ -21,8 +21,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr HistoryId kHistory = 0x1;
-constexpr BaseName kBase = {.index = 5, .revision = 5, .time_ms = 50};
+constexpr HistoryId kReadHistory = 0x1;
+constexpr BaseName kReadBase = {.index = 5, .revision = 5, .time_ms = 50};
 
 // Entry i is of term i / 10 + 1, has revision i, and was applied at 10 * i ms.
 raft::Entry EntryAt(std::uint64_t index, const std::string& data = "") {
@@ -43,7 +43,7 @@ class LogReaderTest : public testing::TestWithParam<Ahead> {
   LogReaderTest() {
     auto opened = FolderStore::Open(disk_, clock_, stop_, {.folder = "/archive", .seed = 7});
     store_ = std::move(opened).value();
-    contents_.Add(KeyText({.history = kHistory, .name = ManifestName{kBase}}));
+    contents_.Add(KeyText({.history = kReadHistory, .name = ManifestName{kReadBase}}));
   }
 
   // An object of these entries, with marks at each even one and at the last.
@@ -58,7 +58,7 @@ class LogReaderTest : public testing::TestWithParam<Ahead> {
       if (entry.index.value() % 2 == 0 || &entry == &entries.back())
         times.push_back(MarkOf(entry.index.value()));
     }
-    const LogObject object = MakeLogObject(kHistory, previous, entries, times, "");
+    const LogObject object = MakeLogObject(kReadHistory, previous, entries, times, "");
     Overwrite(KeyText(object.key), object.bytes);
     contents_.Add(KeyText(object.key));
     return object.end;
@@ -75,7 +75,7 @@ class LogReaderTest : public testing::TestWithParam<Ahead> {
     if (!plan.has_value()) return plan.error().message;
     plan->end = end;
     LogReader reader(*store_, *plan, base_term, GetParam());
-    raft::Index last = kBase.index;
+    raft::Index last = kReadBase.index;
     while (true) {
       const auto entries = reader.Next();
       if (!entries.has_value()) return entries.error().error.message;
@@ -137,7 +137,7 @@ TEST_P(LogReaderTest, APredecessorOfAnotherHistoryIsRefused) {
       KeyText({.history = HistoryId{0x2},
                .name = LogName{.first = 1, .last = 10, .revision = 10, .time_ms = 100}});
   Put({.key = foreign, .last = 10, .crc = 7}, 11, 20);
-  EXPECT_THAT(ReadAll(ToLatest{}), HasSubstr("names a predecessor that is none"));
+  EXPECT_THAT(ReadAll(ToLatest{}), HasSubstr("names a wrong predecessor"));
 }
 
 TEST_P(LogReaderTest, ATermThatFallsIsRefused) {
@@ -189,16 +189,16 @@ TEST(ListingTest, AHistoryWithoutItsRecordIsAProblemAndNoError) {
   const ManualClock clock;
   const StopSignal stop;
   auto store = FolderStore::Open(disk, clock, stop, {.folder = "/archive", .seed = 7}).value();
-  const HistoryRecord record = {.id = kHistory, .reason = "new", .first = 1};
+  const HistoryRecord record = {.id = kReadHistory, .reason = "new", .first = 1};
   const auto put = [&](const ObjectKey& key, const std::string& bytes) {
     ASSERT_TRUE(store->Put(KeyText(key), bytes, {}).has_value());
   };
-  put({.history = kHistory, .name = HistoryFileName{}}, ToJson(record));
+  put({.history = kReadHistory, .name = HistoryFileName{}}, ToJson(record));
   put({.history = HistoryId{0x2}, .name = HistoryFileName{}}, ToJson(record));
-  put({.history = HistoryId{0x3}, .name = ManifestName{kBase}}, "");
+  put({.history = HistoryId{0x3}, .name = ManifestName{kReadBase}}, "");
   const auto listing = ReadListing(*store);
   ASSERT_TRUE(listing.has_value());
-  EXPECT_EQ(listing->contents.histories.at(kHistory).record, record);
+  EXPECT_EQ(listing->contents.histories.at(kReadHistory).record, record);
   EXPECT_FALSE(listing->contents.histories.at(HistoryId{0x2}).record.has_value());
   EXPECT_THAT(listing->problems,
               ElementsAre(HasSubstr("it does not tell of this history"),

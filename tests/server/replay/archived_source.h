@@ -1,4 +1,4 @@
-// A history of random entries with its archive: each entry is applied to a database of its own, and
+// A history of random entries with its archive: each entry is applied to a database, and
 // the store has bases of that database and log objects of those entries. The hash of the keys, and
 // the revision, are known after each entry.
 #pragma once

@@ -20,7 +20,10 @@
 #include "bbolt/reader.h"
 #include "datadir/image_database.h"
 #include "server/replay/replay_log.h"
+#include "tests/disk/memory_backend.h"
+#include "tests/disk/sim_file_system.h"
 #include "tests/server/replay/archived_source.h"
+#include "tests/server/replica/lanes.h"
 
 namespace kvorum::server {
 namespace {
@@ -35,7 +38,7 @@ using archive::ToTime;
 using mvcc::Bucket;
 using testing::HasSubstr;
 
-// What a restore came to.
+// The result of a restore.
 struct Outcome {
   Replayed state;
   std::uint32_t hash = 0;
@@ -352,6 +355,64 @@ TEST(ReplayAloneTest, AnEntryThatCannotBeAppliedIsAnError) {
                              .data = SharedBytes::Own("\xff\xff\xff")};
   EXPECT_FALSE((*replay)->Apply({&entry, 1}).has_value());
   EXPECT_FALSE((*replay)->Close().has_value()) << "an error is final";
+}
+
+// On a simulation's executors and disk, in one thread.
+class SimulatedReplayTest : public testing::Test {
+ protected:
+  SimulatedReplayTest() : lanes_(/*seed=*/3) {
+    SetLogLevel(LogLevel::kError);
+    EXPECT_TRUE(disk_.MakeDirectories("/data").has_value());
+    auto opened = Replay::Open(
+        disk_,
+        {.folder = "/data",
+         .open = [this](const std::string& path) { return mvcc::OpenMemoryBackend(disk_, path); },
+         .executors = ReplayExecutors{.apply = lanes_.apply(),
+                                      .backend = lanes_.backend(),
+                                      .copier = lanes_.copier(),
+                                      .wait = [this](const std::function<bool()>& condition) {
+                                        EXPECT_TRUE(lanes_.RunUntil(condition));
+                                      }}});
+    EXPECT_TRUE(opened.has_value()) << (opened.has_value() ? "" : opened.error().message);
+    replay_ = std::move(opened).value();
+  }
+
+  Result<bool> Put(int count, std::size_t value_bytes) {
+    std::vector<raft::Entry> entries;
+    for (int i = 1; i <= count; ++i) {
+      const std::uint64_t index = replay_->applied().value() + static_cast<std::uint64_t>(i);
+      entries.push_back({.term = 1,
+                         .index = raft::Index{index},
+                         .type = raft::EntryType::kNormal,
+                         .data = EncodeInternalRequest(
+                             index, RequestKind::kPut,
+                             PutBody("key" + std::to_string(i), std::string(value_bytes, 'v')))});
+    }
+    return replay_->Apply(entries);
+  }
+
+  SimFileSystem disk_;
+  Lanes lanes_;
+  std::unique_ptr<Replay> replay_;
+};
+
+TEST_F(SimulatedReplayTest, EverythingIsInTheFileOnceItIsClosed) {
+  ASSERT_TRUE(Put(2'500, 10).has_value());
+  EXPECT_EQ(replay_->revision(), 2'501);
+  ASSERT_TRUE(replay_->Close().has_value());
+  const auto reader = mvcc::OpenMemoryBackend(disk_, "/data/db").value()->NewReader();
+  ASSERT_TRUE(reader.has_value());
+  EXPECT_EQ(mvcc::Store::ReadRecovered(**reader)->consistent_index, 2'500U);
+}
+
+TEST_F(SimulatedReplayTest, AFullDiskIsAnErrorAndNoWait) {
+  ASSERT_TRUE(Put(10, 1'000).has_value());
+  disk_.SetCapacity(100'000);
+  Result<bool> put = true;
+  for (int i = 0; i < 200 && put.has_value(); ++i) put = Put(100, 10'000);
+  ASSERT_FALSE(put.has_value());
+  EXPECT_EQ(put.error().code, Code::kResourceExhausted);
+  EXPECT_EQ(replay_->Close().error().code, Code::kResourceExhausted);
 }
 
 }  // namespace

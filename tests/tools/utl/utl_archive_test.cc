@@ -186,8 +186,8 @@ TEST_F(UtlArchiveTest, ALineThatCannotBeMeantIsRefused) {
   EXPECT_THAT(Restore("x", {"--to-time", "yesterday"}).err, HasSubstr("neither a time"));
   EXPECT_THAT(Restore("x", {"--latest", "--history", "xyz"}).err, HasSubstr("16 lower-case"));
   EXPECT_THAT(Restore("x", {"--latest", "--path-style", "no"}).err, HasSubstr("--path-style"));
-  EXPECT_EQ(ctl::RunLine(KvorumutlCommand(), {"archive", "restore", "--latest"}).err.substr(0, 26),
-            "Error: --url is required\nU");
+  EXPECT_EQ(ctl::RunLine(KvorumutlCommand(), {"archive", "restore", "--latest"}).err,
+            "Error: --url is required\n");
   EXPECT_THAT(Run({"show", "--key", "a", "--prefix", "b"}).err, HasSubstr("exactly one of --key"));
 }
 
