@@ -21,9 +21,12 @@ StoreResult<void> CheckHistory(ObjectReader& reader, const Survey& survey, Histo
   CheckRecord(survey, id, report);
   CheckMark(survey, id, report, claims);
   KV_RETURN_IF_ERROR(CheckGaps(reader, id, history, report));
+  const bool may_all_go = IsLeft(survey, id);
+  const raft::Index floor =
+      may_all_go ? FloorOf(history) : OldestBase(history).value_or(raft::Index{0});
   for (const Base& base : history.bases)
-    KV_RETURN_IF_ERROR(CheckBase(reader, id, base, FloorOf(history), report, claims));
-  CheckHasBase(id, history, report);
+    KV_RETURN_IF_ERROR(CheckBase(reader, id, base, floor, report, claims));
+  if (!may_all_go) CheckHasBase(id, history, report);
   return LogCheck(id, history, claims, report).Run(reader);
 }
 

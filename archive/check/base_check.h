@@ -23,7 +23,7 @@ struct TermClaim {
 };
 using TermClaims = std::multimap<raft::Index, TermClaim>;
 
-// `floor`: the history's oldest base with a manifest.
+// `floor`: retention may be at work on bases before this entry.
 StoreResult<void> CheckBase(ObjectReader& reader, HistoryId history, const Base& base,
                             raft::Index floor, Report& report, TermClaims& claims);
 

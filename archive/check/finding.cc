@@ -1,6 +1,7 @@
 #include "archive/check/finding.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace kvorum::archive {
 
@@ -61,9 +62,21 @@ Contents Report::Sound(Contents contents) const {
   return contents;
 }
 
-raft::Index FloorOf(const History& history) {
+std::optional<raft::Index> OldestBase(const History& history) {
   const auto oldest = std::ranges::find_if(history.bases, &Base::has_manifest);
-  return oldest == history.bases.end() ? raft::Index{0} : oldest->name.index;
+  if (oldest == history.bases.end()) return std::nullopt;
+  return oldest->name.index;
+}
+
+raft::Index FloorOf(const History& history) {
+  return OldestBase(history).value_or(raft::Index{std::numeric_limits<std::uint64_t>::max()});
+}
+
+bool IsLeft(const Survey& survey, HistoryId id) {
+  return std::ranges::any_of(survey.contents.histories, [&](const auto& one) {
+    const auto& record = one.second.record;
+    return record && record->parent && record->parent->history == id && one.first != id;
+  });
 }
 
 const History* FindHistory(const Survey& survey, HistoryId id) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -83,8 +84,13 @@ class Report {
   std::set<std::pair<HistoryId, BaseName>> made_up_;
 };
 
-// The oldest base with a manifest: retention lets everything before it go. 0 without one.
+// The oldest base with a manifest; nullopt without one.
+std::optional<raft::Index> OldestBase(const History& history);
+// Retention lets go of everything up to here: the oldest base, or all there is without one.
 raft::Index FloorOf(const History& history);
+// True if another history came from this one: by its retention everything of this may go, but for
+// record and mark.
+bool IsLeft(const Survey& survey, HistoryId id);
 // The history in a survey; null without any of its objects.
 const History* FindHistory(const Survey& survey, HistoryId id);
 

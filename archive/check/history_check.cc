@@ -150,7 +150,8 @@ void CheckMark(const Survey& survey, HistoryId id, Report& report, TermClaims& c
   // At the end of a gap no term is known.
   if (mark.term != 0)
     claims.emplace(mark.index, TermClaim{.term = mark.term, .is_bound = true, .key = key});
-  if (EndOf(history) < mark.index) {
+  const bool is_pruned = IsLeft(survey, id) && !OldestBase(history);
+  if (EndOf(history) < mark.index && !is_pruned) {
     report.AddAbsence(
         FindingKind::kMissing, last == nullptr ? key : mark.last_object,
         fmt::format("{} tells of everything up to entry {}, and the objects end at {}", key,

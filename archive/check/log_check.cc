@@ -46,7 +46,7 @@ LogCheck::LogCheck(HistoryId id, const History& history, const TermClaims& claim
 }
 
 void LogCheck::FindHoles() {
-  raft::Index covered = FloorOf(history_);
+  raft::Index covered = OldestBase(history_).value_or(raft::Index{0});
   for (const LogName& log : history_.logs) {
     if (covered != 0 && log.first > covered + 1 && !IsDeclared(covered + 1, log.first - 1)) {
       holes_.push_back(

@@ -149,6 +149,25 @@ TEST_F(ArchiveCheckTest, WhatRetentionTakesMeanwhileIsNoFinding) {
   EXPECT_THAT(Texts(checked), IsEmpty());
 }
 
+// Retention of what came from it takes all but record and mark: manifests, parts, then the log.
+TEST_F(ArchiveCheckTest, APrunedParentIsNoDamageAtAnyMoment) {
+  SampleArchive archive;
+  std::vector<std::string> going;
+  for (const std::uint64_t index : {5U, 105U, 205U})
+    going.push_back(archive.parent.Key(ManifestName{SampleBase(index)}));
+  for (const auto& [key, bytes] : archive.store.objects) {
+    if (key.starts_with("000000000000000a/base/") && key.ends_with(".gz")) going.push_back(key);
+  }
+  for (const auto& [key, bytes] : archive.store.objects) {
+    if (key.starts_with("000000000000000a/log/")) going.push_back(key);
+  }
+  for (const std::string& key : going) {
+    archive.store.objects.erase(key);
+    const Checked checked = Check(archive.store);
+    EXPECT_TRUE(checked.is_whole()) << key << ": " << testing::PrintToString(Texts(checked));
+  }
+}
+
 TEST_F(ArchiveCheckTest, WhatAServerWritesMeanwhileIsNoFinding) {
   SampleArchive archive;
   // The mark tells of an object that comes after the listing; a base is about to get its manifest.
