@@ -14,13 +14,13 @@
 
 namespace kvorum::archive {
 
-// What no name tells of a history.
+// The facts about a history that names do not have.
 struct HistoryDetails {
   std::optional<Mark> mark;  // nullopt: it is missing or damaged
   // Why a record or a mark that is there is not taken; empty unless that is so.
   std::string record_problem;
   std::string mark_problem;
-  // As stored.
+  // Sizes as stored.
   std::uint64_t log_bytes = 0;
   std::map<BaseName, std::uint64_t> base_bytes;
 };

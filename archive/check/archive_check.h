@@ -27,7 +27,7 @@ namespace kvorum::archive {
 struct CheckOptions {
   // nullopt: all histories.
   std::optional<HistoryId> history;
-  // What is missing is looked for once more, and then each second for so long.
+  // A missing object is looked for once more, and then each second for so long.
   Duration patience = std::chrono::seconds(5);
   // Called after each object. May be empty.
   std::function<void(std::uint64_t done_bytes, std::uint64_t total_bytes)> on_progress;

@@ -207,7 +207,7 @@ class BaseCheck {
   std::optional<Manifest> manifest_;
   std::optional<ImageEnd> end_;  // by the last part
   bool is_bad_ = false;
-  // Of the parts so far.
+  // The sum of the parts so far.
   Sha256 image_;
   std::uint64_t image_bytes_ = 0;
   std::uint32_t next_ = 0;

@@ -1,4 +1,4 @@
-// What reading an archive through finds: values that commands print and tests compare.
+// The findings of reading an archive through: values that commands print and tests compare.
 //
 // Threading: plain values.
 #pragma once
@@ -65,7 +65,7 @@ class Report {
   void Confirm();
 
   const std::vector<Finding>& findings() const { return findings_; }
-  // Of damage, the findings that were left out included.
+  // Counts damage alone, but with the findings that were left out.
   std::uint64_t damage_count() const { return damage_count_; }
   // The contents without what is excluded.
   Contents Sound(Contents contents) const;

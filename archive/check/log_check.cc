@@ -134,7 +134,9 @@ void LogCheck::CheckPrevious(const LogName& name, const LogHeader& header) {
   const LogName* previous = parsed ? std::get_if<LogName>(&parsed->name) : nullptr;
   if (previous == nullptr || parsed->history != id_) {
     AddMismatch(
-        name, fmt::format("it follows {}, which is no log object of its history", header.previous));
+        name,
+        fmt::format("it names {} as its predecessor, and that is not a log object of its history",
+                    header.previous));
     return;
   }
   const bool is_behind = previous->last < name.first;

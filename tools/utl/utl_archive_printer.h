@@ -16,7 +16,7 @@ std::string RangeText(const archive::StateRange& range);
 ArchiveJson StateJson(const archive::StatePlace& state);
 ArchiveJson RangeJson(const archive::StateRange& range);
 
-// Compact, whatever bytes the texts have.
+// Compact. Bytes that are not UTF-8 are replaced.
 std::string ArchiveJsonText(const ArchiveJson& json);
 
 }  // namespace kvorum::utl

@@ -1,4 +1,4 @@
-// What a store holds, by its listing and the records.
+// The contents of a store, by its listing and the records.
 #include "archive/catalog/survey.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What reading an archive through says of one that is whole, that has gaps, and at which a server
-// is at work meanwhile. Damages are in planted_damages_test.cc.
+// The findings about an archive that is whole, that has gaps, and at which a server is at work
+// meanwhile. Damages are in planted_damages_test.cc.
 #include "archive/check/archive_check.h"
 
 #include <gmock/gmock.h>

@@ -90,7 +90,7 @@ class PlantedDamagesTest : public testing::Test {
     ++planted_;
   }
 
-  // What is called restorable is, and whatever is restored otherwise is right or refused.
+  // The states that are called restorable are, and any other is restored rightly or refused.
   void ExpectRestores(SampleArchive& archive, const Checked& checked) {
     for (const auto& [id, ranges] : checked.ranges) {
       if (id != kParent && id != kChild) continue;
@@ -127,7 +127,7 @@ class PlantedDamagesTest : public testing::Test {
     for (const auto& [key, bytes] : whole_.store.objects) keys.push_back(key);
     return keys;
   }
-  // Of one kind of object.
+  // The keys of one kind of object.
   template <class Name>
   std::vector<std::string> KeysOf() const {
     std::vector<std::string> keys;
@@ -223,7 +223,7 @@ TEST_F(PlantedDamagesTest, ACopyUnderAnotherName) {
       [&](SampleArchive& archive) { archive.store.objects[stranger] = first; }, true);
 }
 
-// Of the other history, or of another archive's history of the same id.
+// The object is of the other history, or of another archive's history with the same id.
 TEST_F(PlantedDamagesTest, AForeignObject) {
   MemoryStore store;
   SampleHistory foreign(store, kParent, "q", 1, "");

@@ -1,8 +1,8 @@
 // An archive with a history that a child history left, and a model of the states in it.
 //
 // The state after an entry is the data of all entries up to it, one after the other, and an image
-// of the state is just that. So what is restored from a base and the log behind it can be told
-// right from wrong. Revisions are indices; an entry's time is ten times its index.
+// of the state is just that. So a restored state can be compared with the right one. Revisions are
+// indices; an entry's time is ten times its index.
 #pragma once
 
 #include <algorithm>
