@@ -32,7 +32,7 @@ struct Survey {
   std::uint64_t size_bytes = 0;
 };
 
-// Costs one listing, and two reads for each history. Damage is no error.
+// Costs one listing, and two reads for each history. A damaged record is not an error.
 StoreResult<Survey> TakeSurvey(ObjectStore& store);
 
 }  // namespace kvorum::archive

@@ -1,8 +1,8 @@
 // Reads an archive through: every object of all histories, or of one, against its name, its
 // checksums and the others; then what can still be restored without those that are damaged.
 //
-// A server may archive meanwhile. Each object of the first listing is read once; whatever is
-// missing is looked for again in later listings, before it is a finding.
+// A server may archive meanwhile. Each object of the first listing is read once; a missing
+// one is looked for again in later listings, before it is a finding.
 //
 // Used by one thread at a time, which the store's calls block. Memory: the names, one object packed
 // and unpacked, and the findings (Report::kMaxFindings).

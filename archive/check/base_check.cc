@@ -132,7 +132,7 @@ class BaseCheck {
     return {};
   }
 
-  // Each part of its own is whole here.
+  // The part is whole by itself.
   void CheckPlace(const PartHeader& header) {
     const std::uint32_t number = header.name.number;
     if (number == next_ && !is_bad_ && header.offset != image_bytes_) {

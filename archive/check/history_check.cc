@@ -14,8 +14,8 @@
 namespace kvorum::archive {
 namespace {
 
-// The reason of a history whose parent was left in need: entries that nobody had archived yet may
-// lie before the place.
+// The reason of a history whose parent was left in need: some entries before that
+// place may not have been archived yet.
 constexpr std::string_view kForced = "force-new-cluster";
 
 std::string KeyIn(HistoryId id, const ObjectName& name) {
