@@ -42,8 +42,9 @@ std::vector<Listed> HistoriesToList(const archive::Survey& survey,
                    .ranges = archive::RestorableRanges(history)});
   }
   // Parents are older than what came from them.
-  std::ranges::stable_sort(all, {}, [](const Listed& one) {
-    return one.history->record ? one.history->record->began_ms : 0;
+  std::ranges::sort(all, {}, [](const Listed& one) {
+    const auto& record = one.history->record;
+    return std::pair(record ? record->began_ms : 0, one.id);
   });
   return all;
 }
