@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "base/crc32c.h"
+
 namespace kvorum::archive {
 namespace {
 
@@ -18,6 +20,22 @@ constexpr std::size_t kMaxTextBytes = 1'024;
 
 std::string Text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// The last member of a record that is an object by itself: the CRC-32C of the text before it.
+std::string Seal(std::string_view text) {
+  return ",\"crc32c\":" + std::to_string(Crc32c(0, text)) + "}";
+}
+
+std::string SealedText(const Json& json) {
+  std::string text = Text(json);
+  text.pop_back();
+  return text + Seal(text);
+}
+
+bool IsSealed(std::string_view text) {
+  const std::size_t seal = text.rfind(",\"crc32c\":");
+  return seal != std::string_view::npos && text.substr(seal) == Seal(text.substr(0, seal));
 }
 
 std::unexpected<Error> FailRecord(std::string_view what) {
@@ -36,6 +54,9 @@ class Members {
     is_ok_ = is_ok_ && version == kVersion;
   }
   explicit Members(const Json& json) : json_(json), is_ok_(json.is_object()) {}
+  static Members OfSealed(std::string_view text, std::size_t max_bytes) {
+    return IsSealed(text) ? Members(text, max_bytes) : Members();
+  }
 
   bool ok() const { return is_ok_; }
   void Refuse() { is_ok_ = false; }
@@ -97,6 +118,8 @@ class Members {
   }
 
  private:
+  Members() = default;
+
   Json json_;
   bool is_ok_ = false;
 };
@@ -167,12 +190,12 @@ std::string ToJson(const HistoryRecord& record) {
                {"began_ms", record.began_ms},
                {"first", record.first.value()}};
   if (record.parent) json["parent"] = OriginJson(*record.parent);
-  return Text(json);
+  return SealedText(json);
 }
 
 Result<HistoryRecord> ParseHistoryRecord(std::string_view json) {
   HistoryRecord record;
-  Members members(json, kMaxHeaderBytes);
+  Members members = Members::OfSealed(json, kMaxHeaderBytes);
   members.TakeHistory("history", record.id);
   members.Take("cluster_id", record.cluster_id);
   members.Take("reason", record.reason);
@@ -191,18 +214,18 @@ Result<HistoryRecord> ParseHistoryRecord(std::string_view json) {
 }
 
 std::string ToJson(const Mark& mark) {
-  return Text({{"version", kVersion},
-               {"time_ms", mark.time_ms},
-               {"index", mark.index.value()},
-               {"revision", mark.revision},
-               {"term", mark.term.value()},
-               {"member", mark.member},
-               {"last_object", mark.last_object}});
+  return SealedText({{"version", kVersion},
+                     {"time_ms", mark.time_ms},
+                     {"index", mark.index.value()},
+                     {"revision", mark.revision},
+                     {"term", mark.term.value()},
+                     {"member", mark.member},
+                     {"last_object", mark.last_object}});
 }
 
 Result<Mark> ParseMark(std::string_view json) {
   Mark mark;
-  Members members(json, kMaxHeaderBytes);
+  Members members = Members::OfSealed(json, kMaxHeaderBytes);
   members.Take("time_ms", mark.time_ms);
   members.Take("index", mark.index);
   members.Take("revision", mark.revision);
@@ -215,16 +238,16 @@ Result<Mark> ParseMark(std::string_view json) {
 }
 
 std::string ToJson(const Gap& gap) {
-  return Text({{"version", kVersion},
-               {"from", gap.name.from.value()},
-               {"to", gap.name.to.value()},
-               {"found_ms", gap.found_ms},
-               {"reason", gap.reason}});
+  return SealedText({{"version", kVersion},
+                     {"from", gap.name.from.value()},
+                     {"to", gap.name.to.value()},
+                     {"found_ms", gap.found_ms},
+                     {"reason", gap.reason}});
 }
 
 Result<Gap> ParseGap(std::string_view json) {
   Gap gap;
-  Members members(json, kMaxHeaderBytes);
+  Members members = Members::OfSealed(json, kMaxHeaderBytes);
   members.Take("from", gap.name.from);
   members.Take("to", gap.name.to);
   members.Take("found_ms", gap.found_ms);
@@ -312,12 +335,12 @@ std::string ToJson(const Manifest& manifest) {
   AddBase(json, manifest.base);
   json["image"] = EndJson(manifest.end);
   json["parts"] = std::move(parts);
-  return Text(json);
+  return SealedText(json);
 }
 
 Result<Manifest> ParseManifest(std::string_view json) {
   Manifest manifest;
-  Members members(json, kMaxManifestBytes);
+  Members members = Members::OfSealed(json, kMaxManifestBytes);
   members.TakeHistory("history", manifest.history);
   TakeBase(members, manifest.base);
   const Json* end = members.Find("image");

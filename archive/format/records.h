@@ -1,5 +1,7 @@
 // The archive's records as values, and their JSON: histories, gaps, marks, manifests, and the
-// headers of log objects and of a base's parts.
+// headers of log objects and of a base's parts. A record that is an object by itself ends with the
+// CRC-32C of its text, the member `crc32c`; headers have theirs in the frame
+// (archive/format/frame.h).
 //
 // Decoders return kDataLoss for any bytes that are not such a record, unknown members excepted.
 // Their input is at most kMaxHeaderBytes or kMaxManifestBytes. Threading: plain values.

@@ -10,7 +10,8 @@ ctl::Command ArchiveCommand() {
   return {.use = "archive <subcommand>",
           .brief = "Lists, checks and restores a cluster's continuous archive",
           .inherited_flags = ArchiveStoreFlags(),
-          .children = {ArchiveExportCommand(), ArchiveRestoreCommand(), ArchiveShowCommand()}};
+          .children = {ArchiveExportCommand(), ArchiveLsCommand(), ArchivePruneCommand(),
+                       ArchiveRestoreCommand(), ArchiveShowCommand(), ArchiveVerifyCommand()}};
 }
 
 }  // namespace kvorum::utl

@@ -125,6 +125,9 @@ std::optional<UnixMillis> ParseTime(std::string_view text) {
 
 std::string TimeText(UnixMillis time_ms) {
   const auto seconds = static_cast<std::time_t>(time_ms / kSecondMs);
+  // Past the year 9999, where the name of a damaged object may lead.
+  constexpr std::time_t kLastSecond = 253'402'300'799;
+  if (time_ms < 0 || seconds > kLastSecond) return fmt::format("{} ms", time_ms);
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(seconds), time_ms % kSecondMs);
 }
 

@@ -191,6 +191,24 @@ TEST(RecordsTest, DamagedBytesAreAnotherRecordOrNone) {
   EXPECT_FALSE(ParseMark(std::string(100'000, '[')).has_value());
 }
 
+// They have no frame with a checksum around them.
+TEST(RecordsTest, EachChangedBitAndEachCutOfARecordThatIsAnObjectIsFound) {
+  const Mark mark = {.time_ms = 1'790'000'000'000, .index = 2, .revision = 3, .term = 4};
+  const Gap gap = {.name = {.from = 1, .to = 9}, .found_ms = 3, .reason = "the log began later"};
+  const auto expect_refusals = [](const std::string& sample, const auto& parse) {
+    EXPECT_TRUE(parse(sample).has_value());
+    ForEachCut(sample, [&](std::string_view cut) { EXPECT_FALSE(parse(cut).has_value()); });
+    ForEachFlip(sample, [&](std::string_view flipped, std::size_t) {
+      EXPECT_FALSE(parse(flipped).has_value());
+    });
+    EXPECT_FALSE(parse(sample + " ").has_value());
+  };
+  expect_refusals(ToJson(SampleHistory()), ParseHistoryRecord);
+  expect_refusals(ToJson(mark), ParseMark);
+  expect_refusals(ToJson(gap), ParseGap);
+  expect_refusals(ToJson(SampleManifest()), ParseManifest);
+}
+
 TEST(FrameTest, TheHeaderAloneCanBeRead) {
   constexpr std::size_t kHeaderEnd = 8 + 4 + 2 + 4 + 4;
   const std::string content(100'000, 'x');
