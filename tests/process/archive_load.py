@@ -23,8 +23,6 @@ KEYS = [PREFIX + b"%03d" % number for number in range(150)]
 CALL_SECONDS = 3
 # Not ended by time within a test; others may be.
 LONG_TTL_S = 3600
-# Compactions keep so many revisions of those that the watch has seen.
-KEPT_REVISIONS = 300
 USERS = ["ann", "bob", "eve"]
 ROLES = ["reader", "writer"]
 
@@ -252,7 +250,7 @@ class Writer(threading.Thread):
             self.call(self.lease.LeaseRevoke, rpc_pb2.LeaseRevokeRequest(ID=lease), grpc.StatusCode.NOT_FOUND)
 
     def compact(self):
-        revision = self.load.changes.seen - KEPT_REVISIONS
+        revision = self.load.changes.seen - self.load.kept_revisions
         if revision > 0:
             # Another one may have been further, and one of an unknown outcome may have been made.
             self.call(self.kv.Compact, rpc_pb2.CompactionRequest(revision=revision, physical=self.rng.random() < 0.3),
@@ -326,8 +324,9 @@ def state_of(endpoint):
 class Load:
     """Writers and the watch of a cluster, until stop()."""
 
-    def __init__(self, members, seed=1, writers=3, pause_s=0.002):
+    def __init__(self, members, seed=1, writers=3, pause_s=0.002, kept_revisions=300):
         self.members = members
+        self.kept_revisions = kept_revisions  # that no compaction takes of those that the watch has seen
         self.seed = seed
         self.pause_s = pause_s  # of each writer, after each change
         self.endpoints = members.endpoints
@@ -360,8 +359,8 @@ class Load:
             writer.is_idle.clear()
         self.rests.set()
         try:
-            for writer in self.writers:
-                assert writer.is_idle.wait(30), f"{writer.name} does not rest"
+            cluster.wait_until(lambda: all(writer.is_idle.is_set() or not writer.is_alive() for writer in self.writers),
+                               "the writers to rest")
             self.check()
             yield
         finally:
