@@ -368,5 +368,34 @@ class BucketTest(ArchiveCase):
         self.assertEqual(self.fake.refusals["SignatureDoesNotMatch"], 0)
 
 
+class LockTest(unittest.TestCase):
+    """A bucket with object lock: retention wants to delete what the lock still protects."""
+
+    def test_locked_objects_stay(self):
+        fake = s3_fake.S3Fake(lock_s=3600)
+        self.addCleanup(fake.close)
+        folder = tempfile.mkdtemp(prefix="kvorum-archive-")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        credentials = os.path.join(folder, "credentials")
+        with open(credentials, "w", encoding="utf8") as file:
+            file.write(fake.credentials())
+        os.chmod(credentials, 0o600)
+        place = archive_probe.Place.of_bucket(fake, credentials)
+        with server.Server("--archive-interval", "200ms", "--archive-base-interval", "500ms", "--archive-keep-bases", "1",
+                           *place.server_flags) as served:
+            served.start()
+
+            def is_refused():
+                with served.channel() as channel:
+                    server.put(server.kv(channel), b"key", b"value")
+                found = archive_probe.metrics(served.endpoint)
+                return found["kvorum_archive_bases_total"] > 3 and found["kvorum_archive_locked_objects_total"] > 0
+            cluster.wait_until(is_refused, "retention to meet a lock", 30)
+            self.assertEqual(archive_probe.metrics(served.endpoint)["kvorum_archive_pruned_objects_total"], 0)
+        hidden = [key for key, versions in fake.bucket.objects.items() if any(each.body is None for each in versions)]
+        self.assertEqual(hidden, [])
+        place.succeed("verify")
+
+
 if __name__ == "__main__":
     unittest.main()
