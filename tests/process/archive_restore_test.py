@@ -12,6 +12,7 @@ at KVORUM_ARCHIVE_RATE a second. Without it: some seconds. KVORUM_ARCHIVE_SEED c
 
 import contextlib
 import os
+import pathlib
 import random
 import shutil
 import subprocess
@@ -225,6 +226,7 @@ class FolderTest(ArchiveCase):
         for _ in range(ROUNDS):
             self.judge_revisions()
             self.judge_times()
+        self.check_damage(archive)
         self.check_refusal()
         self.check_new_line()
         self.members.check_equal()
@@ -243,6 +245,35 @@ class FolderTest(ArchiveCase):
         self.assertGreater(seen[-1], 0, "the samples never saw a write that waits")
         for by_clients, by_metric in probe.samples:
             self.assertLess(abs(by_metric - by_clients), INTERVAL_S + SLACK_S)
+
+    def check_damage(self, archive):
+        """Nothing is restored over an object that is missing or changed; what lies before it still is."""
+        copy = os.path.join(self.folder, "damaged")
+        shutil.copytree(archive, copy)
+        place = archive_probe.Place.of_folder(copy)
+        history = pathlib.Path(copy, place.json("ls")["histories"][0]["id"])
+        # Every restore goes through the whole log.
+        for base in sorted((history / "base").iterdir())[1:]:
+            shutil.rmtree(base)
+        logs = sorted((history / "log").iterdir())
+        victim = logs[len(logs) // 2]
+        content = victim.read_bytes()
+        self.place, intact = place, self.place
+        try:
+            for damage in (lambda: victim.write_bytes(content[:-100] + bytes([content[-100] ^ 1]) + content[-99:]),
+                           lambda: victim.write_bytes(content[:len(content) // 2]), victim.unlink):
+                damage()
+                verified = place.run("verify")
+                self.assertEqual(verified.returncode, 1, verified)
+                self.assertIn(victim.name if victim.exists() else "gap", verified.stdout + verified.stderr)
+                data_dir = os.path.join(self.folder, "never")
+                refused = place.run("restore", "--latest", "--data-dir", data_dir)
+                self.assertNotEqual(refused.returncode, 0)
+                self.assertFalse(os.path.exists(os.path.join(data_dir, "member")))
+            before = int(logs[len(logs) // 2 - 1].name.split("-")[2])
+            self.judge_restore(("--to-revision", str(before)), revision=before)
+        finally:
+            self.place = intact
 
     def check_new_line(self):
         """A restored member archives to the same place without harm to what is there."""
