@@ -21,6 +21,7 @@ import time
 import urllib.parse
 import xml.etree.ElementTree
 import xml.sax.saxutils
+import zlib
 
 import s3_signature
 from s3_signature import Refused
@@ -212,7 +213,7 @@ class Bucket:
         if condition and self.writing[key] > 1:
             raise Refused(409, "ConditionalRequestConflict", "The conditional request cannot succeed due to a conflicting "
                           "operation against this resource.", Condition="If-None-Match", Key=key)
-        if self.lock_s and not (request.header("content-md5") or request.header("x-amz-checksum-sha256")):
+        if self.lock_s and not has_sum(request):
             raise Refused(400, "InvalidRequest", "Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object "
                           "requests with Object Lock parameters")
         version = self.put(key, request.body, now, request.header("content-type"))
@@ -255,7 +256,7 @@ class Bucket:
         return Answer(200, document("ListBucketResult", *fields), {"Content-Type": "application/xml"})
 
     def delete_many(self, request, now):
-        if not (request.header("content-md5") or request.header("x-amz-checksum-sha256")):
+        if not has_sum(request):
             raise Refused(400, "InvalidRequest", "Missing required header for this request: Content-MD5")
         try:
             root = xml.etree.ElementTree.fromstring(request.body)
@@ -285,13 +286,22 @@ def refuse_unknown(query):
         raise Refused(501, "NotImplemented", f"A parameter is not implemented: {', '.join(query)}")
 
 
+# By the header that announces one.
+SUMS = {"content-md5": lambda body: hashlib.md5(body).digest(),
+        "x-amz-checksum-sha256": lambda body: hashlib.sha256(body).digest(),
+        "x-amz-checksum-crc32": lambda body: zlib.crc32(body).to_bytes(4, "big")}
+
+
+def has_sum(request):
+    return any(request.header(name) for name in SUMS)
+
+
 def check_sums(request):
     """Of what the sender announces about the body."""
-    md5, sha256 = request.header("content-md5"), request.header("x-amz-checksum-sha256")
-    if md5 and md5 != base64_text(hashlib.md5(request.body).digest()):
-        raise Refused(400, "BadDigest", "The Content-MD5 you specified did not match what we received.")
-    if sha256 and sha256 != base64_text(hashlib.sha256(request.body).digest()):
-        raise Refused(400, "BadDigest", "The SHA256 you specified did not match the calculated checksum.")
+    for name, sum_of in SUMS.items():
+        announced = request.header(name)
+        if announced and announced != base64_text(sum_of(request.body)):
+            raise Refused(400, "BadDigest", f"The {name} you specified did not match what we received.")
 
 
 class S3Fake:
