@@ -251,7 +251,7 @@ class FolderTest(ArchiveCase):
         copy = os.path.join(self.folder, "damaged")
         shutil.copytree(archive, copy)
         place = archive_probe.Place.of_folder(copy)
-        history = pathlib.Path(copy, place.json("ls")["histories"][0]["id"])
+        history = pathlib.Path(copy, place.json("ls")["histories"][0]["history"])
         # Every restore goes through the whole log.
         for base in sorted((history / "base").iterdir())[1:]:
             shutil.rmtree(base)
@@ -279,7 +279,7 @@ class FolderTest(ArchiveCase):
         """A restored member archives to the same place without harm to what is there."""
         left = self.truths[0]
         data_dir, _ = self.restore("--to-revision", str(left.revision))
-        before = {each["id"] for each in self.place.json("ls")["histories"]}
+        before = {each["history"] for each in self.place.json("ls")["histories"]}
         self.assertEqual(len(before), 1)
         with server.Server(*self.place.server_flags, data_dir=data_dir) as served:
             served.start()
@@ -289,12 +289,12 @@ class FolderTest(ArchiveCase):
             cluster.wait_until(lambda: (archive_probe.metrics(served.endpoint) or {}).get("kvorum_archive_revision", 0) >=
                                revision, "the restored member to archive", 60)
         histories = self.place.json("ls")["histories"]
-        new = [each for each in histories if each["id"] not in before]
+        new = [each for each in histories if each["history"] not in before]
         self.assertEqual(len(new), 1)
         self.assertEqual(new[0]["parent"]["history"], *before)
         self.assertEqual(int(new[0]["parent"]["revision"]), left.revision)
         self.place.succeed("verify")
-        served, said = self.restored("--latest", "--history", new[0]["id"])
+        served, said = self.restored("--latest", "--history", new[0]["history"])
         with served.channel() as channel:
             self.assertEqual(server.get(server.kv(channel), PREFIX + b"other").kvs[0].value, b"line")
         self.assertEqual(said, revision)
@@ -412,7 +412,7 @@ class LockTest(unittest.TestCase):
             file.write(fake.credentials())
         os.chmod(credentials, 0o600)
         place = archive_probe.Place.of_bucket(fake, credentials)
-        with server.Server("--archive-interval", "200ms", "--archive-base-interval", "500ms", "--archive-keep-bases", "1",
+        with server.Server("--archive-interval", "200ms", "--archive-base-interval", "1s", "--archive-keep-bases", "1",
                            *place.server_flags) as served:
             served.start()
 
