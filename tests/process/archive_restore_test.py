@@ -265,7 +265,7 @@ class FolderTest(ArchiveCase):
                 damage()
                 verified = place.run("verify")
                 self.assertEqual(verified.returncode, 1, verified)
-                self.assertIn(victim.name if victim.exists() else "gap", verified.stdout + verified.stderr)
+                self.assertIn(victim.name, verified.stdout + verified.stderr)
                 data_dir = os.path.join(self.folder, "never")
                 refused = place.run("restore", "--latest", "--data-dir", data_dir)
                 self.assertNotEqual(refused.returncode, 0)
@@ -286,8 +286,12 @@ class FolderTest(ArchiveCase):
             with served.channel() as channel:
                 server.put(server.kv(channel), PREFIX + b"other", b"line")
                 revision = server.put(server.kv(channel), PREFIX + b"other", b"line").header.revision
-            cluster.wait_until(lambda: (archive_probe.metrics(served.endpoint) or {}).get("kvorum_archive_revision", 0) >=
-                               revision, "the restored member to archive", 60)
+
+            def is_archived():
+                found = archive_probe.metrics(served.endpoint)
+                # Its history may begin behind these writes, which are then in its first base alone.
+                return found and found["kvorum_archive_revision"] >= revision and found["kvorum_archive_bases_total"] > 0
+            cluster.wait_until(is_archived, "the restored member to archive", 60)
         histories = self.place.json("ls")["histories"]
         new = [each for each in histories if each["history"] not in before]
         self.assertEqual(len(new), 1)
