@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "consul/model/durations.h"
 #include "consul/model/fields.h"
+#include "tests/damage.h"
 
 namespace kvorum::consul {
 namespace {
@@ -539,6 +540,19 @@ TEST(ConsulBodies, EveryFieldSurvivesEveryType) {
     }
   }
   EXPECT_GT(refused, 300);
+}
+
+TEST(ConsulBodies, ADamagedFileIsRefusedOrHasSoundEntries) {
+  const std::string file =
+      R"({"services":[{"id":"w1","name":"web","port":80,"check":{"ttl":"10s"}},{"name":"db"}],)"
+      R"("checks":[{"name":"disk","http":"http://x","interval":"1m","status":"passing"}]})";
+  ASSERT_TRUE(ParseDefinitionFile(file, {}));
+  ForEachCut(file, [](std::string_view cut) { EXPECT_FALSE(ParseDefinitionFile(cut, {})); });
+  ForEachFlip(file, [](std::string_view flipped, std::size_t) {
+    const auto read = ParseDefinitionFile(flipped, {});
+    if (!read) return;
+    for (const sync::Entry& entry : read->entries) EXPECT_TRUE(sync::ValidateEntry(entry));
+  });
 }
 
 TEST(ConsulBodies, RandomBytesAreRefused) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "tests/damage.h"
 
 namespace kvorum::consul {
 namespace {
@@ -155,6 +156,31 @@ TEST(ConsulRecords, OtherBytesAreRefused) {
   EXPECT_FALSE(DecodeSession("s", R"({"node":"n","behavior":"keep"})"));
   EXPECT_FALSE(DecodeSession("s", R"({"node":"n","lock_delay_ns":18446744073709551615})"));
   EXPECT_FALSE(is_service(std::string(100'000, '[')));
+}
+
+// A record that a damaged one is read as can be written and comes back.
+TEST(ConsulRecords, DamagedOnesAreRefusedOrRecords) {
+  Rng rng(3);
+  ServiceRecord service = RandomService(rng);
+  while (service.checks.empty() || service.details.meta.empty()) service = RandomService(rng);
+  const std::string bytes = EncodeService(service);
+  ForEachCut(bytes, [](std::string_view cut) { EXPECT_FALSE(DecodeService("n", "i", cut)); });
+  ForEachFlip(bytes, [](std::string_view flipped, std::size_t) {
+    const auto read = DecodeService("n", "i", flipped);
+    if (!read) return;
+    const auto again = DecodeService("n", "i", EncodeService(*read));
+    ASSERT_TRUE(again);
+    EXPECT_EQ(EncodeService(*again), EncodeService(*read));
+  });
+  const std::string session = EncodeSession(
+      {.id = "s", .name = "lock", .node = "n", .ttl = "10s", .node_checks = {"serfHealth"}});
+  ForEachCut(session, [](std::string_view cut) { EXPECT_FALSE(DecodeSession("s", cut)); });
+  ForEachFlip(session, [](std::string_view flipped, std::size_t) {
+    const auto read = DecodeSession("s", flipped);
+    if (read) {
+      EXPECT_TRUE(DecodeSession("s", EncodeSession(*read)));
+    }
+  });
 }
 
 TEST(ConsulRecords, AnEntryOfOurOwnShowsTheAddressInItsValue) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "tests/damage.h"
 #include "tests/rpc/http2_client.h"
 #include "tests/rpc/test_server.h"
 
@@ -65,6 +66,33 @@ TEST(WebSocketTest, MessagesAreLinesAndLinesAreMessages) {
   EXPECT_EQ(ReceiveUntil(socket, "three"), "\x81\x03one\x81\x03two\x81\x05three");
   socket.Send(Frame(kClose, "\x03\xe8"));
   EXPECT_EQ(socket.ReceiveAll(), Close(1000));
+}
+
+// Frames that are cut or changed get an echo, or the connection ends; the server serves the next.
+TEST(WebSocketTest, DamagedFramesEndTheirConnectionAlone) {
+  TestServer server;
+  const std::string frames = Frame(kText, "one") + Frame(kClose, "\x03\xe8");
+  const auto answer_to = [&](std::string_view bytes) {
+    RawSocket socket(server.port());
+    socket.Send(kUpgrade);
+    EXPECT_THAT(ReceiveUntil(socket, "\r\n\r\n"), StartsWith("HTTP/1.1 101 "));
+    socket.Send(std::string(bytes));
+    socket.CloseWriting();
+    return socket.ReceiveAll();
+  };
+  const std::string whole = answer_to(frames);
+  EXPECT_EQ(whole, "\x81\x03one" + Close(1000));
+  ForEachCut(frames, [&](std::string_view cut) { EXPECT_NE(answer_to(cut), whole); });
+  ForEachFlip(
+      frames,
+      [&](std::string_view flipped, std::size_t at) {
+        const std::string answer = answer_to(flipped);
+        if (at < 2) {  // the head of the first
+          EXPECT_NE(answer, whole);
+        }
+      },
+      kOuterAndAllBits);
+  EXPECT_EQ(answer_to(frames), whole);
 }
 
 TEST(WebSocketTest, FramesBeforeTheHandshakesAnswerAreRefused) {

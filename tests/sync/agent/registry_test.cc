@@ -13,6 +13,7 @@
 #include "sync/agent/catalog.h"
 #include "sync/agent/state_file.h"
 #include "sync/store/codec_json.h"
+#include "tests/damage.h"
 
 namespace kvorum::sync {
 namespace {
@@ -154,25 +155,17 @@ TEST(SyncCatalog, SpoiledRecordsAndStatesAreErrors) {
   Entry entry = Web("a");
   entry.checks = {{.definition = {.id = "run", .kind = CheckKind::kExec, .command = {"true"}}}};
   const std::string state = EncodeState({.node = "n1", .lease = 7, .entries = {entry}});
-  for (std::size_t i = 0; i < record.size(); ++i) {
-    EXPECT_FALSE(DecodeRecord(record.substr(0, i)));
-    for (int byte = 0; byte < 256; byte += 5) {
-      std::string spoiled = record;
-      spoiled[i] = static_cast<char>(byte);
-      if (const auto read = DecodeRecord(spoiled)) {
-        EXPECT_TRUE(ValidateName("id", read->id));
-      }
+  ForEachCut(record, [](std::string_view cut) { EXPECT_FALSE(DecodeRecord(cut)); });
+  ForEachFlip(record, [](std::string_view flipped, std::size_t) {
+    if (const auto read = DecodeRecord(flipped)) {
+      EXPECT_TRUE(ValidateName("id", read->id));
     }
-  }
-  for (std::size_t i = 0; i < state.size(); ++i) {
-    EXPECT_FALSE(DecodeState(state.substr(0, i)));
-    for (int byte = 0; byte < 256; byte += 5) {
-      std::string spoiled = state;
-      spoiled[i] = static_cast<char>(byte);
-      const auto read = DecodeState(spoiled);
-      for (const Entry& e : read.value_or(AgentState{}).entries) EXPECT_TRUE(ValidateEntry(e));
-    }
-  }
+  });
+  ForEachCut(state, [](std::string_view cut) { EXPECT_FALSE(DecodeState(cut)); });
+  ForEachFlip(state, [](std::string_view flipped, std::size_t) {
+    const auto read = DecodeState(flipped);
+    for (const Entry& e : read.value_or(AgentState{}).entries) EXPECT_TRUE(ValidateEntry(e));
+  });
   // A copy of it would take a frame of the stack for each bracket.
   const std::string deep = "[" + std::string(500'000, '[') + std::string(500'000, ']') + "]";
   EXPECT_EQ(

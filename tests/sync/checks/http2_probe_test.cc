@@ -16,6 +16,7 @@
 #include "rpc/tls/tls_context.h"
 #include "sync/checks/http2_dialogue.h"
 #include "sync/checks/system_prober.h"
+#include "tests/damage.h"
 #include "tests/rpc/certificates.h"
 #include "tests/rpc/test_server.h"
 
@@ -167,6 +168,32 @@ TEST(SyncHttp2Dialogue, AnAnswerIsReadAsFarAsAHealthAnswerGoes) {
   const std::string ended("\0\0\x01\x01\x05\0\0\0\x01\x8d", 10);
   EXPECT_EQ(FedTo(GrpcCheck("x:1"), ended)->output,
             "the call ended without a gRPC status: HTTP status 404");
+}
+
+// HEADERS with :status 200, the answer as DATA, trailers with grpc-status 0.
+std::string AnswerFrames(std::string_view framed) {
+  std::string frames("\0\0\x01\x01\x04\0\0\0\x01\x88", 10);
+  frames += std::string("\0\0", 2) + static_cast<char>(framed.size());
+  frames += std::string("\0\0\0\0\0\x01", 6);
+  frames += framed;
+  frames += std::string("\0\0\x0f\x01\x05\0\0\0\x01", 9);
+  return frames + std::string("\0\x0bgrpc-status\x01", 14) + "0";
+}
+
+TEST(SyncHttp2Dialogue, ADamagedAnswerIsNotServing) {
+  const std::string serving("\0\0\0\0\x02\x08\x01", 7);
+  ASSERT_EQ(FedTo(GrpcCheck("x:1"), AnswerFrames(serving))->health, Health::kPassing);
+  ForEachCut(serving, [](std::string_view cut) {
+    EXPECT_EQ(FedTo(GrpcCheck("x:1"), AnswerFrames(cut))->health, Health::kCritical);
+  });
+  ForEachFlip(serving, [](std::string_view flipped, std::size_t) {
+    EXPECT_EQ(FedTo(GrpcCheck("x:1"), AnswerFrames(flipped))->health, Health::kCritical);
+  });
+  const std::string frames = AnswerFrames(serving);
+  ForEachCut(frames, [](std::string_view cut) {
+    const auto result = FedTo(GrpcCheck("x:1"), cut);
+    EXPECT_TRUE(!result || result->health == Health::kCritical);
+  });
 }
 
 TEST(SyncHttp2Dialogue, BytesThatAreNotFramesEndIt) {
