@@ -72,9 +72,8 @@ TEST_F(SnapshotIntakeTest, ThatOfAFormerLeaderGivesWay) {
 }
 
 std::string SnapshotOfIndexTen() {
-  SimFileSystem files;
-  EXPECT_TRUE(files.MakeDirectories("/").has_value());
-  const auto backend = mvcc::OpenMemoryBackend(files, "/db").value();
+  mvcc::MemoryWorld world;
+  const auto backend = world.Open().value();
   mvcc::Commit(*backend, mvcc::OwnedBatch()
                              .Put(mvcc::Bucket::kMeta, mvcc::meta_key::kConsistentIndex,
                                   std::string("\0\0\0\0\0\0\0\x0a", 8))
