@@ -77,9 +77,11 @@ TEST(ExportFormatTest, DamagedLinesAreRefusedOrLines) {
     ForEachCut(text, [](std::string_view cut) { EXPECT_FALSE(ReadExportLine(cut)); });
     ForEachFlip(text, [](std::string_view flipped, std::size_t) {
       const auto read = ReadExportLine(flipped);
-      if (read) {
-        EXPECT_EQ(ReadExportLine(WriteExportLine(*read)), *read);
-      }
+      if (!read) return;
+      const std::string written = WriteExportLine(*read);
+      const auto again = ReadExportLine(written);
+      ASSERT_TRUE(again) << again.error().message;
+      EXPECT_EQ(WriteExportLine(*again), written);
     });
   }
 }
