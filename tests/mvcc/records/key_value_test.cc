@@ -1,4 +1,4 @@
-// Pairs as bytes: pinned, since HashKV is of them, and whatever a disk makes of them.
+// Pairs as bytes: pinned, since HashKV is of them, and as damage leaves them.
 #include "mvcc/records/key_value.h"
 
 #include <gtest/gtest.h>
