@@ -4,21 +4,24 @@
 
 #include "api/client_messages.h"
 #include "api/tables.h"
+#include "mvcc/records/key_value_fields.h"
 #include "proto/wire.h"
 
 namespace kvorum::server {
+namespace kv_fields = mvcc::key_value_fields;
+
 constexpr wire::Message<ResponseHeader> kResponseHeader =
     Describe<ResponseHeader, Field<1, &ResponseHeader::cluster_id, "cluster_id">,
              Field<2, &ResponseHeader::member_id, "member_id">,
              Field<3, &ResponseHeader::revision, "revision">,
              Field<4, &ResponseHeader::raft_term, "raft_term">>("etcdserverpb.ResponseHeader");
-constexpr wire::Message<ReceivedKeyValue> kKeyValue =
-    Describe<ReceivedKeyValue, Field<1, &ReceivedKeyValue::key, "key">,
-             Field<2, &ReceivedKeyValue::create_revision, "create_revision">,
-             Field<3, &ReceivedKeyValue::mod_revision, "mod_revision">,
-             Field<4, &ReceivedKeyValue::version, "version">,
-             Field<5, &ReceivedKeyValue::value, "value">,
-             Field<6, &ReceivedKeyValue::lease, "lease">>("mvccpb.KeyValue");
+constexpr wire::Message<ReceivedKeyValue> kKeyValue = Describe<
+    ReceivedKeyValue, Field<kv_fields::kKey, &ReceivedKeyValue::key, "key">,
+    Field<kv_fields::kCreateRevision, &ReceivedKeyValue::create_revision, "create_revision">,
+    Field<kv_fields::kModRevision, &ReceivedKeyValue::mod_revision, "mod_revision">,
+    Field<kv_fields::kVersion, &ReceivedKeyValue::version, "version">,
+    Field<kv_fields::kValue, &ReceivedKeyValue::value, "value">,
+    Field<kv_fields::kLease, &ReceivedKeyValue::lease, "lease">>("mvccpb.KeyValue");
 constexpr wire::Message<RangeAnswer> kRangeResponse =
     Describe<RangeAnswer, Nested<1, &RangeAnswer::header, kResponseHeader, "header">,
              Nested<2, &RangeAnswer::rows, kKeyValue, "kvs">, Field<3, &RangeAnswer::more, "more">,

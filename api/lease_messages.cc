@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/tables.h"
+#include "proto/wire.h"
 
 namespace kvorum::server {
 namespace {
@@ -133,6 +134,16 @@ std::string EncodeLeaseCheckpoints(std::span<const LeaseCheckpoint> checkpoints)
 SharedBytes EncodeLeaseGrantResponse(const ResponseHeader& header, lease::LeaseId id,
                                      std::int64_t ttl_s) {
   return wire::EncodeShared(kIdAndTtl, {.header = header, .id = id, .ttl_s = ttl_s});
+}
+
+lease::LeaseId GrantedLease(std::string_view answer) {
+  constexpr std::uint32_t kId = wire::NumberOf(kGranted.rows, "ID");
+  wire::Reader reader(answer);
+  while (reader.Next()) {
+    if (reader.tag() == wire::VarintTag(kId)) return reader.Int();
+    reader.Skip();
+  }
+  return lease::kNoLease;
 }
 
 SharedBytes EncodeLeaseKeepAliveResponse(const ResponseHeader& header, lease::LeaseId id,

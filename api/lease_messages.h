@@ -49,6 +49,8 @@ struct LeaseTimes {
 
 SharedBytes EncodeLeaseGrantResponse(const ResponseHeader& header, lease::LeaseId id,
                                      std::int64_t ttl_s);
+// The id in a LeaseGrantResponse, which the server chooses if the request has none; 0 without one.
+lease::LeaseId GrantedLease(std::string_view answer);
 SharedBytes EncodeLeaseKeepAliveResponse(const ResponseHeader& header, lease::LeaseId id,
                                          std::int64_t ttl_s);
 SharedBytes EncodeLeaseTimeToLiveResponse(const ResponseHeader& header, lease::LeaseId id,

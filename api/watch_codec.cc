@@ -120,6 +120,27 @@ Result<WatchRequest> DecodeWatchRequest(std::string_view bytes) {
   return std::visit(ToWatchRequest(), request.kind);
 }
 
+WatchResponseHead ReadWatchResponseHead(std::string_view beginning) {
+  WatchResponseHead head;
+  wire::Reader reader(beginning);
+  while (reader.Next()) {
+    switch (reader.tag()) {
+      case wire::VarintTag(kWatchId):
+        head.watch_id = reader.Int();
+        break;
+      case wire::VarintTag(kCreated):
+        head.created = reader.Bool();
+        break;
+      case wire::VarintTag(kCanceled):
+        head.canceled = reader.Bool();
+        break;
+      default:
+        reader.Skip();
+    }
+  }
+  return head;
+}
+
 void AppendWatchResponse(std::string& out, const ResponseHeader& header,
                          const watch::Response& response) {
   AppendHeader(out, header);

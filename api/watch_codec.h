@@ -24,6 +24,14 @@ using WatchRequest =
 // An error ends the stream.
 Result<WatchRequest> DecodeWatchRequest(std::string_view bytes);
 
+struct WatchResponseHead {
+  std::int64_t watch_id = 0;
+  bool created = false;
+  bool canceled = false;
+};
+// From the beginning of a WatchResponse, which may end within its events.
+WatchResponseHead ReadWatchResponseHead(std::string_view beginning);
+
 // A WatchResponse without its events, whose encoded bytes follow it.
 void AppendWatchResponse(std::string& out, const ResponseHeader& header,
                          const watch::Response& response);

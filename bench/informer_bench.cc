@@ -10,7 +10,7 @@
 
 #include "base/executor.h"
 #include "sync/informer/informer.h"
-#include "tests/sync/generated_store.h"
+#include "tests/sync/informer/generated_store.h"
 
 namespace kvorum::sync {
 namespace {

@@ -12,7 +12,7 @@ from measures import PAGE_LIMIT, in_flight
 from upkeep import Repeated
 
 PAGE_BYTES = 4096
-# Of a record in the file, beside its key and value: revision, counters, checksum, the tree's own.
+# A record's bytes in the file beside its key and value: revision, counters, checksum, the tree's.
 RECORD_OVERHEAD_BYTES = 64
 # The log, and the revisions that the measures add.
 MARGIN_BYTES = 6 << 30

@@ -36,14 +36,18 @@ Compare QueuePlace::IsHeld() const {
   return compare;
 }
 
-Result<void> QueuePlace::Enter(std::string_view value) {
-  created_ = 0;
-  etcdserverpb::TxnRequest txn;
-  *txn.add_compare() = IsHeld();  // by no session: the key does not exist
+void QueuePlace::PutInto(etcdserverpb::TxnRequest& txn, std::string_view value) const {
   auto& put = *txn.add_success()->mutable_request_put();
   put.set_key(key_);
   put.set_value(std::string(value));
   put.set_lease(session_.lease());
+}
+
+Result<void> QueuePlace::Enter(std::string_view value) {
+  created_ = 0;
+  etcdserverpb::TxnRequest txn;
+  *txn.add_compare() = IsHeld();  // by no session: the key does not exist
+  PutInto(txn, value);
   txn.add_failure()->mutable_request_range()->set_key(key_);
   KV_TRY(const auto response, client().Txn(txn));
   entered_header_ = response.header();
@@ -60,10 +64,7 @@ Result<void> QueuePlace::Enter(std::string_view value) {
 Result<bool> QueuePlace::ChangeValue(std::string_view value) {
   etcdserverpb::TxnRequest txn;
   *txn.add_compare() = IsHeld();
-  auto& put = *txn.add_success()->mutable_request_put();
-  put.set_key(key_);
-  put.set_value(std::string(value));
-  put.set_lease(session_.lease());
+  PutInto(txn, value);
   KV_TRY(const auto response, client().Txn(txn));
   return response.succeeded();
 }

@@ -48,6 +48,8 @@ class QueuePlace {
   etcdserverpb::Compare IsHeld() const;
 
  private:
+  // Adds the put of the key, on the session's lease.
+  void PutInto(etcdserverpb::TxnRequest& txn, std::string_view value) const;
   etcdserverpb::RangeRequest ByCreation(etcdserverpb::RangeRequest::SortOrder order) const;
   // Waits until the key is deleted, from a revision at which it existed.
   Result<void> WaitForDeletion(const std::string& key, std::int64_t revision,

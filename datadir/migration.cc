@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string_view>
 
+#include "api/entries/internal_request.h"
 #include "api/storage_version.h"
 #include "base/text/go_quote.h"
-#include "proto/wire.h"
 #include "wal/wal.h"
 
 namespace kvorum::datadir {
@@ -15,27 +15,14 @@ using server::Version;
 
 constexpr Version kFirst{.major = 3, .minor = 5, .patch = 0};
 
-// InternalRaftRequest.downgrade_version_test {ver = 1}: the one field since 3.6.
-constexpr std::uint32_t kVersionTestField = 9900;
-
 std::optional<Version> NeededBy(const raft::Entry& entry) {
   if (entry.type != raft::EntryType::kNormal) return std::nullopt;
+  // The one field since 3.6.
   std::optional<Version> needed;
-  wire::Reader reader(entry.data.view());
-  while (reader.Next()) {
-    if (reader.tag() != wire::BytesTag(kVersionTestField)) {
-      reader.Skip();
-      continue;
-    }
-    needed = std::max(needed.value_or(server::kFirstStorageVersion), server::kFirstStorageVersion);
-    wire::Reader test(reader.Bytes());
-    while (test.Next()) {
-      if (test.tag() != wire::BytesTag(1)) {
-        test.Skip();
-      } else if (const auto told = Version::Parse(test.Bytes()); told.has_value()) {
-        needed = std::max(*needed, *told);
-      }
-    }
+  for (const std::string_view text : server::VersionTestsIn(entry.data.view())) {
+    const Version asked = Version::Parse(text).value_or(server::kFirstStorageVersion);
+    needed = std::max(
+        {needed.value_or(server::kFirstStorageVersion), server::kFirstStorageVersion, asked});
   }
   return needed;
 }

@@ -65,8 +65,8 @@ constexpr wire::Message<SnapshotFile> kSnapshotFileTable =
 
 namespace {
 constexpr const wire::Table* kTables[] = {
-    &kConfStateTable, &kHardStateTable,    &kMetadataTable, &kConfChangeTable,
-    &kSingleTable,    &kConfChangeV2Table, &kSnapshotTable, &kSnapshotFileTable};
+    &kConfStateTable,    &kHardStateTable, &kMetadataTable,     &kConfChangeTable, &kSingleTable,
+    &kConfChangeV2Table, &kSnapshotTable,  &kSnapshotFileTable, &kEntryTable,      &kMessageTable};
 }  // namespace
 
 std::span<const wire::Table* const> MessageTables() { return kTables; }

@@ -1,6 +1,6 @@
 // The tables of raftpb's messages that are part of others, and of the file around a snapshot. Entry
-// and Message are written by hand (raft_types.cc), and so is the position of a snapshot's data in a
-// message.
+// and Message are read and written by hand, by the numbers of their tables (raft_types.cc), and so
+// is the position of a snapshot's data in a message.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,8 @@ namespace kvorum::raft {
 
 extern const wire::Message<ConfState> kConfStateTable;
 extern const wire::Message<Snapshot> kSnapshotTable;
+extern const wire::Table kEntryTable;
+extern const wire::Table kMessageTable;
 
 // snappb.snapshot: the content of a `.snap` file.
 struct SnapshotFile {

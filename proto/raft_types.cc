@@ -1,6 +1,8 @@
 #include "proto/raft_types.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -11,16 +13,90 @@ namespace kvorum::raft {
 
 namespace {
 
-namespace field {  // field numbers of raftpb
+constexpr std::string_view kEntryTypes[] = {"EntryNormal", "EntryConfChange", "EntryConfChangeV2"};
+constexpr std::string_view kMessageTypes[] = {"MsgHup",
+                                              "MsgBeat",
+                                              "MsgProp",
+                                              "MsgApp",
+                                              "MsgAppResp",
+                                              "MsgVote",
+                                              "MsgVoteResp",
+                                              "MsgSnap",
+                                              "MsgHeartbeat",
+                                              "MsgHeartbeatResp",
+                                              "MsgUnreachable",
+                                              "MsgSnapStatus",
+                                              "MsgCheckQuorum",
+                                              "MsgTransferLeader",
+                                              "MsgTimeoutNow",
+                                              "MsgReadIndex",
+                                              "MsgReadIndexResp",
+                                              "MsgPreVote",
+                                              "MsgPreVoteResp",
+                                              "MsgStorageAppend",
+                                              "MsgStorageAppendResp",
+                                              "MsgStorageApply",
+                                              "MsgStorageApplyResp",
+                                              "MsgForgetLeader"};
+
+using wire::Bare;
+using wire::BareEnum;
+using wire::FieldType;
+using wire::Many;
+using wire::NumberOf;
+using wire::Part;
+
+constexpr wire::Row kEntryRows[] = {
+    BareEnum(1, "Type", kEntryTypes), Bare(2, "Term", FieldType::kUint64),
+    Bare(3, "Index", FieldType::kUint64), Bare(4, "Data", FieldType::kBytes)};
+
+}  // namespace
+
+constexpr wire::Table kEntryTable = wire::ByHand("raftpb.Entry", kEntryRows);
+
+namespace {
+
+// 14, responses, exists within a member only and is skipped.
+constexpr wire::Row kMessageRows[] = {
+    BareEnum(1, "type", kMessageTypes),         Bare(2, "to", FieldType::kUint64),
+    Bare(3, "from", FieldType::kUint64),        Bare(4, "term", FieldType::kUint64),
+    Bare(5, "logTerm", FieldType::kUint64),     Bare(6, "index", FieldType::kUint64),
+    Many(Part(7, "entries", kEntryTable)),      Bare(8, "commit", FieldType::kUint64),
+    Part(9, "snapshot", kSnapshotTable),        Bare(10, "reject", FieldType::kBool),
+    Bare(11, "rejectHint", FieldType::kUint64), Bare(12, "context", FieldType::kBytes),
+    Bare(13, "vote", FieldType::kUint64)};
+
+}  // namespace
+
+constexpr wire::Table kMessageTable = wire::ByHand("raftpb.Message", kMessageRows);
+
+namespace {
+
+namespace field {
 namespace entry {
-constexpr std::uint32_t kType = 1, kTerm = 2, kIndex = 3, kData = 4;
+constexpr std::uint32_t kType = NumberOf(kEntryRows, "Type"), kTerm = NumberOf(kEntryRows, "Term"),
+                        kIndex = NumberOf(kEntryRows, "Index"),
+                        kData = NumberOf(kEntryRows, "Data");
 }
-namespace message {  // 14, responses, exists within a member only and is skipped
-constexpr std::uint32_t kType = 1, kTo = 2, kFrom = 3, kTerm = 4, kLogTerm = 5, kIndex = 6,
-                        kEntries = 7, kCommit = 8, kSnapshot = 9, kReject = 10, kRejectHint = 11,
-                        kContext = 12, kVote = 13;
+namespace message {
+constexpr std::uint32_t kType = NumberOf(kMessageRows, "type"), kTo = NumberOf(kMessageRows, "to"),
+                        kFrom = NumberOf(kMessageRows, "from"),
+                        kTerm = NumberOf(kMessageRows, "term"),
+                        kLogTerm = NumberOf(kMessageRows, "logTerm"),
+                        kIndex = NumberOf(kMessageRows, "index"),
+                        kEntries = NumberOf(kMessageRows, "entries"),
+                        kCommit = NumberOf(kMessageRows, "commit"),
+                        kSnapshot = NumberOf(kMessageRows, "snapshot"),
+                        kReject = NumberOf(kMessageRows, "reject"),
+                        kRejectHint = NumberOf(kMessageRows, "rejectHint"),
+                        kContext = NumberOf(kMessageRows, "context"),
+                        kVote = NumberOf(kMessageRows, "vote");
 }
 }  // namespace field
+
+// Names of types have these in front, which Name leaves out.
+constexpr std::string_view kMessagePrefix = "Msg";
+constexpr std::string_view kEntryPrefix = "Entry";
 
 // From this size on, EncodeChain shares an entry's data instead of copying it: below, a slice and
 // its reference count cost more than the copy.
@@ -103,69 +179,15 @@ void AppendFieldsBehindEntries(std::string& out, const Message& message) {
 }  // namespace
 
 std::string_view Name(MessageType type) {
-  switch (type) {
-    case MessageType::kHup:
-      return "Hup";
-    case MessageType::kBeat:
-      return "Beat";
-    case MessageType::kProp:
-      return "Prop";
-    case MessageType::kApp:
-      return "App";
-    case MessageType::kAppResp:
-      return "AppResp";
-    case MessageType::kVote:
-      return "Vote";
-    case MessageType::kVoteResp:
-      return "VoteResp";
-    case MessageType::kSnap:
-      return "Snap";
-    case MessageType::kHeartbeat:
-      return "Heartbeat";
-    case MessageType::kHeartbeatResp:
-      return "HeartbeatResp";
-    case MessageType::kUnreachable:
-      return "Unreachable";
-    case MessageType::kSnapStatus:
-      return "SnapStatus";
-    case MessageType::kCheckQuorum:
-      return "CheckQuorum";
-    case MessageType::kTransferLeader:
-      return "TransferLeader";
-    case MessageType::kTimeoutNow:
-      return "TimeoutNow";
-    case MessageType::kReadIndex:
-      return "ReadIndex";
-    case MessageType::kReadIndexResp:
-      return "ReadIndexResp";
-    case MessageType::kPreVote:
-      return "PreVote";
-    case MessageType::kPreVoteResp:
-      return "PreVoteResp";
-    case MessageType::kStorageAppend:
-      return "StorageAppend";
-    case MessageType::kStorageAppendResp:
-      return "StorageAppendResp";
-    case MessageType::kStorageApply:
-      return "StorageApply";
-    case MessageType::kStorageApplyResp:
-      return "StorageApplyResp";
-    case MessageType::kForgetLeader:
-      return "ForgetLeader";
-  }
-  return "unknown";
+  const auto number = static_cast<std::size_t>(type);
+  return number < std::size(kMessageTypes) ? kMessageTypes[number].substr(kMessagePrefix.size())
+                                           : "unknown";
 }
 
 std::string_view Name(EntryType type) {
-  switch (type) {
-    case EntryType::kNormal:
-      return "Normal";
-    case EntryType::kConfChange:
-      return "ConfChange";
-    case EntryType::kConfChangeV2:
-      return "ConfChangeV2";
-  }
-  return "unknown";
+  const auto number = static_cast<std::size_t>(type);
+  return number < std::size(kEntryTypes) ? kEntryTypes[number].substr(kEntryPrefix.size())
+                                         : "unknown";
 }
 
 bool IsFromPeer(MessageType type) {

@@ -19,6 +19,10 @@ constexpr wire::Row kRequestHeaderRows[] = {
 constexpr wire::Table kRequestHeader =
     wire::ByHand("etcdserverpb.RequestHeader", kRequestHeaderRows);
 
+constexpr wire::Row kVersionTestRows[] = {wire::Bare(1, "ver", wire::FieldType::kString)};
+constexpr wire::Table kVersionTest =
+    wire::ByHand("etcdserverpb.DowngradeVersionTestRequest", kVersionTestRows);
+
 template <std::size_t size>
 consteval std::array<wire::Row, size> InOrder(std::array<wire::Row, size> rows) {
   std::ranges::sort(rows, {}, &wire::Row::number);
@@ -29,14 +33,14 @@ consteval std::array<wire::Row, size> InOrder(std::array<wire::Row, size> rows) 
   wire::Bare(number, field, wire::FieldType::kMessage),
 constexpr auto kRowsFromNone = InOrder(std::to_array<wire::Row>(
     {wire::Bare(1, "ID", wire::FieldType::kUint64), wire::Part(100, "header", kRequestHeader),
-     KV_ENTRY_KINDS(KV_ENTRY_KIND)}));
+     wire::Part(9900, "downgrade_version_test", kVersionTest), KV_ENTRY_KINDS(KV_ENTRY_KIND)}));
 #undef KV_ENTRY_KIND
 // The first row is kNone, which has no field.
 constexpr std::span<const wire::Row> kRequestRows = std::span(kRowsFromNone).subspan(1);
 constexpr wire::Table kInternalRequest =
     wire::ByHand("etcdserverpb.InternalRaftRequest", kRequestRows);
 
-constexpr const wire::Table* kRequestTables[] = {&kRequestHeader, &kInternalRequest};
+constexpr const wire::Table* kRequestTables[] = {&kRequestHeader, &kVersionTest, &kInternalRequest};
 
 constexpr std::uint32_t kIdField = wire::NumberOf(kRequestRows, "ID");
 constexpr std::uint32_t kHeaderField = wire::NumberOf(kRequestRows, "header");
@@ -44,6 +48,8 @@ constexpr std::uint32_t kHeaderIdField = wire::NumberOf(kRequestHeaderRows, "ID"
 constexpr std::uint32_t kHeaderUserField = wire::NumberOf(kRequestHeaderRows, "username");
 constexpr std::uint32_t kHeaderAuthRevisionField =
     wire::NumberOf(kRequestHeaderRows, "auth_revision");
+constexpr std::uint32_t kVersionTestField = wire::NumberOf(kRequestRows, "downgrade_version_test");
+constexpr std::uint32_t kTestedVersionField = wire::NumberOf(kVersionTestRows, "ver");
 
 Result<RequestKind> KindOf(std::uint32_t field) {
   return VisitEntryKind(static_cast<RequestKind>(field),
@@ -110,6 +116,27 @@ Result<InternalRequest> DecodeInternalRequest(std::string_view bytes) {
   }
   if (!reader.ok()) return Fail(Code::kDataLoss, "a log entry's request is malformed");
   return request;
+}
+
+std::vector<std::string_view> VersionTestsIn(std::string_view bytes) {
+  std::vector<std::string_view> versions;
+  wire::Reader reader(bytes);
+  while (reader.Next()) {
+    if (reader.tag() != wire::BytesTag(kVersionTestField)) {
+      reader.Skip();
+      continue;
+    }
+    wire::Reader test(reader.Bytes());
+    std::string_view& version = versions.emplace_back();
+    while (test.Next()) {
+      if (test.tag() == wire::BytesTag(kTestedVersionField)) {
+        version = test.Bytes();
+      } else {
+        test.Skip();
+      }
+    }
+  }
+  return versions;
 }
 
 }  // namespace kvorum::server

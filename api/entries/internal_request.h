@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "api/entries/request_kind.h"
 #include "api/message_tables.h"
@@ -31,6 +32,10 @@ inline SharedBytes EncodeInternalRequest(std::uint64_t id, RequestKind kind,
 // kUnimplemented, naming the field, for a kind that this version does not know: a replica that
 // skipped it would diverge.
 Result<InternalRequest> DecodeInternalRequest(std::string_view bytes);
+
+// The versions that etcd's own tests ask for in an entry (downgrade_version_test), a kind that
+// members do not know; empty texts for those that name none. Views point into the bytes.
+std::vector<std::string_view> VersionTestsIn(std::string_view bytes);
 
 // The tables of the request and of its header, for the test that compares tables with the .proto
 // files.

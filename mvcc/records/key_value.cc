@@ -1,45 +1,39 @@
 #include "mvcc/records/key_value.h"
 
 #include "base/check.h"
+#include "mvcc/records/key_value_fields.h"
 #include "proto/wire.h"
 
 namespace kvorum::mvcc {
 namespace {
 
-enum Field : std::uint32_t {
-  kKey = 1,
-  kCreateRevision = 2,
-  kModRevision = 3,
-  kVersion = 4,
-  kValue = 5,
-  kLease = 6,
-};
+namespace f = key_value_fields;
 
-char* PutInteger(char* out, Field field, std::int64_t value) {
+char* PutInteger(char* out, std::uint32_t field, std::int64_t value) {
   return value == 0 ? out : wire::WriteUint(out, field, static_cast<std::uint64_t>(value));
 }
 
-char* PutBytes(char* out, Field field, std::string_view bytes) {
+char* PutBytes(char* out, std::uint32_t field, std::string_view bytes) {
   return bytes.empty() ? out : wire::WriteBytes(out, field, bytes);
 }
 
 }  // namespace
 
 std::size_t EncodedSize(const KeyValue& kv) {
-  return wire::BytesFieldSize(kKey, kv.key.size()) +
-         wire::IntFieldSize(kCreateRevision, kv.create_revision) +
-         wire::IntFieldSize(kModRevision, kv.mod_revision) +
-         wire::IntFieldSize(kVersion, kv.version) + wire::BytesFieldSize(kValue, kv.value.size()) +
-         wire::IntFieldSize(kLease, kv.lease);
+  return wire::BytesFieldSize(f::kKey, kv.key.size()) +
+         wire::IntFieldSize(f::kCreateRevision, kv.create_revision) +
+         wire::IntFieldSize(f::kModRevision, kv.mod_revision) +
+         wire::IntFieldSize(f::kVersion, kv.version) +
+         wire::BytesFieldSize(f::kValue, kv.value.size()) + wire::IntFieldSize(f::kLease, kv.lease);
 }
 
 char* EncodeTo(const KeyValue& kv, char* out) {
-  out = PutBytes(out, kKey, kv.key);
-  out = PutInteger(out, kCreateRevision, kv.create_revision);
-  out = PutInteger(out, kModRevision, kv.mod_revision);
-  out = PutInteger(out, kVersion, kv.version);
-  out = PutBytes(out, kValue, kv.value);
-  return PutInteger(out, kLease, kv.lease);
+  out = PutBytes(out, f::kKey, kv.key);
+  out = PutInteger(out, f::kCreateRevision, kv.create_revision);
+  out = PutInteger(out, f::kModRevision, kv.mod_revision);
+  out = PutInteger(out, f::kVersion, kv.version);
+  out = PutBytes(out, f::kValue, kv.value);
+  return PutInteger(out, f::kLease, kv.lease);
 }
 
 std::string Encode(const KeyValue& kv) {
@@ -53,22 +47,22 @@ Result<KeyValue> DecodeKeyValue(std::string_view bytes) {
   wire::Reader reader(bytes);
   while (reader.Next()) {
     switch (reader.field()) {
-      case kKey:
+      case f::kKey:
         kv.key = reader.Bytes();
         break;
-      case kCreateRevision:
+      case f::kCreateRevision:
         kv.create_revision = reader.Int();
         break;
-      case kModRevision:
+      case f::kModRevision:
         kv.mod_revision = reader.Int();
         break;
-      case kVersion:
+      case f::kVersion:
         kv.version = reader.Int();
         break;
-      case kValue:
+      case f::kValue:
         kv.value = reader.Bytes();
         break;
-      case kLease:
+      case f::kLease:
         kv.lease = reader.Int();
         break;
       default:  // of a newer version

@@ -12,12 +12,12 @@ namespace kvorum::mvcc {
 
 // Refers to the encoded bytes or to the caller's memory.
 struct KeyValue {
-  std::string_view key;              // 1
-  std::int64_t create_revision = 0;  // 2
-  std::int64_t mod_revision = 0;     // 3
-  std::int64_t version = 0;          // 4
-  std::string_view value;            // 5
-  std::int64_t lease = 0;            // 6
+  std::string_view key;
+  std::int64_t create_revision = 0;
+  std::int64_t mod_revision = 0;
+  std::int64_t version = 0;
+  std::string_view value;
+  std::int64_t lease = 0;
 };
 
 std::size_t EncodedSize(const KeyValue& kv);

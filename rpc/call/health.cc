@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "proto/fields.h"
+#include "proto/health_fields.h"
 #include "rpc/call/grpc_protocol.h"
 
 namespace kvorum::rpc {
@@ -21,7 +22,8 @@ struct CheckRequest {
   std::string_view service;
 };
 constexpr auto kCheckRequest =
-    Describe<CheckRequest, Text<1, &CheckRequest::service>>("grpc.health.v1.HealthCheckRequest");
+    Describe<CheckRequest, Text<wire::health_fields::kService, &CheckRequest::service>>(
+        "grpc.health.v1.HealthCheckRequest");
 
 enum class Serving : std::int32_t {
   kUnknown = 0,
@@ -32,8 +34,9 @@ enum class Serving : std::int32_t {
 struct CheckResponse {
   Serving status = Serving::kUnknown;
 };
-constexpr auto kCheckResponse = Describe<CheckResponse, wire::Field<1, &CheckResponse::status>>(
-    "grpc.health.v1.HealthCheckResponse");
+constexpr auto kCheckResponse =
+    Describe<CheckResponse, wire::Field<wire::health_fields::kStatus, &CheckResponse::status>>(
+        "grpc.health.v1.HealthCheckResponse");
 
 struct ListRequest {};
 constexpr auto kListRequest = Describe<ListRequest>("grpc.health.v1.HealthListRequest");

@@ -5,8 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "api/lease_messages.h"
+#include "api/watch_codec.h"
 #include "base/text/parse_number.h"
-#include "proto/wire.h"
 #include "rpc/call/service.h"
 #include "rpc/io/local_address.h"
 
@@ -40,34 +41,6 @@ void AddServerAddress(std::vector<Attribute>& attributes, std::string_view addre
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   attributes.push_back({"server.address", std::string(host)});
   attributes.push_back({"server.port", *port});
-}
-
-// From the beginning of a WatchResponse.
-struct WatchAnswer {
-  std::int64_t watch_id = 0;
-  bool created = false;
-  bool canceled = false;
-};
-
-WatchAnswer ReadWatchAnswer(std::string_view message) {
-  WatchAnswer answer;
-  wire::Reader reader(message);
-  while (reader.Next()) {
-    switch (reader.tag()) {
-      case wire::VarintTag(2):
-        answer.watch_id = reader.Int();
-        break;
-      case wire::VarintTag(3):
-        answer.created = reader.Bool();
-        break;
-      case wire::VarintTag(4):
-        answer.canceled = reader.Bool();
-        break;
-      default:
-        reader.Skip();
-    }
-  }
-  return answer;
 }
 
 TimePoint StartOf(const rpc::CallContext& call) {
@@ -159,7 +132,7 @@ void LiveCall::OnAnswer(std::string_view message) {
 }
 
 void LiveCall::OnWatchAnswer(std::string_view message) {
-  const WatchAnswer answer = ReadWatchAnswer(message);
+  const WatchResponseHead answer = ReadWatchResponseHead(message);
   if (answer.created && !inner_.empty()) {
     SpanPointer span = std::move(inner_.front());
     inner_.pop_front();

@@ -15,7 +15,6 @@
 #include "base/api_errors.h"
 #include "mvcc/records/requests.h"
 #include "mvcc/records/validate.h"
-#include "proto/wire.h"
 
 namespace kvorum::server::tracing {
 namespace {
@@ -229,16 +228,6 @@ ProposalFate FateOf(const Error& outcome) {
   if (outcome == kErrDeadlineExceeded) return {true, false, kErrTimeout.message};
   if (outcome == kErrCanceled) return {true, false, "etcdserver: request cancelled"};
   return {};
-}
-
-std::int64_t GrantedLease(std::string_view answer) {
-  constexpr std::uint32_t kId = 2;
-  wire::Reader reader(answer);
-  while (reader.Next()) {
-    if (reader.tag() == wire::VarintTag(kId)) return reader.Int();
-    reader.Skip();
-  }
-  return 0;
 }
 
 }  // namespace kvorum::server::tracing

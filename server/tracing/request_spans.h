@@ -53,7 +53,4 @@ struct ProposalFate {
 };
 ProposalFate FateOf(const Error& outcome);
 
-// The id in the answer to LeaseGrant, which the server chooses if the request has none.
-std::int64_t GrantedLease(std::string_view answer);
-
 }  // namespace kvorum::server::tracing

@@ -10,13 +10,22 @@
 #include "base/error.h"
 #include "base/text/parse_number.h"
 #include "base/text/percent.h"
+#include "proto/health_fields.h"
 
 namespace kvorum::sync {
 namespace {
 
+namespace health = wire::health_fields;
+
 constexpr std::size_t kPrefixBytes = 5;        // of a gRPC message: a flag and its length
 constexpr std::size_t kMaxAnswerBytes = 4096;  // of a health answer, which has a number
 constexpr std::string_view kHealthPath = "/grpc.health.v1.Health/Check";
+
+// Protobuf's types of fields on the wire.
+constexpr std::uint64_t kVarintType = 0;
+constexpr std::uint64_t kFixed64Type = 1;
+constexpr std::uint64_t kBytesType = 2;
+constexpr std::uint64_t kFixed32Type = 5;
 
 nghttp2_nv Field(std::string_view name, std::string_view value) {
   return {reinterpret_cast<std::uint8_t*>(const_cast<char*>(name.data())),
@@ -41,11 +50,11 @@ std::optional<std::uint64_t> TakeVarint(std::string_view& bytes) {
   return std::nullopt;
 }
 
-// HealthCheckRequest{service = 1}, behind its prefix.
+// HealthCheckRequest, behind its prefix.
 std::string HealthRequest(std::string_view service) {
   std::string message;
   if (!service.empty()) {
-    message += '\x0a';
+    AppendVarint(health::kService << 3U | kBytesType, message);
     AppendVarint(service.size(), message);
     message += service;
   }
@@ -55,7 +64,7 @@ std::string HealthRequest(std::string_view service) {
   return framed + message;
 }
 
-// HealthCheckResponse{status = 1}: its number, 0 if it is left out. Nothing: the bytes are not one.
+// HealthCheckResponse: its status's number, 0 if it is left out. Nothing: the bytes are not one.
 std::optional<std::uint64_t> HealthAnswer(std::string_view framed) {
   if (framed.size() < kPrefixBytes || framed.front() != '\0') return std::nullopt;
   std::size_t size = 0;
@@ -69,16 +78,16 @@ std::optional<std::uint64_t> HealthAnswer(std::string_view framed) {
     if (!tag) return std::nullopt;
     const std::uint64_t wire_type = *tag & 7U;
     std::size_t skipped = 0;
-    if (wire_type == 0) {
+    if (wire_type == kVarintType) {
       const auto number = TakeVarint(bytes);
       if (!number) return std::nullopt;
-      if (*tag >> 3U == 1) status = *number;
-    } else if (wire_type == 2) {
+      if (*tag >> 3U == health::kStatus) status = *number;
+    } else if (wire_type == kBytesType) {
       const auto length = TakeVarint(bytes);
       if (!length || *length > bytes.size()) return std::nullopt;
       skipped = *length;
-    } else if (wire_type == 1 || wire_type == 5) {
-      skipped = wire_type == 1 ? 8 : 4;
+    } else if (wire_type == kFixed64Type || wire_type == kFixed32Type) {
+      skipped = wire_type == kFixed64Type ? 8 : 4;
     } else {
       return std::nullopt;
     }

@@ -11,6 +11,7 @@
 #include "base/api_errors.h"
 #include "base/base64.h"
 #include "tests/auth/jwt_vectors.h"
+#include "tests/damage.h"
 
 namespace kvorum::auth {
 namespace {
@@ -56,6 +57,18 @@ TEST(JwtTest, TokensOfAnotherImplementationVerify) {
     const auto verifier = Make(Options(vector.method, "", vector.public_key));
     EXPECT_FALSE(verifier->can_sign());
     ASSERT_TRUE(verifier->Verify(vector.token, kNow_s).has_value());
+  }
+}
+
+TEST(JwtTest, DamagedTokensDoNotVerify) {
+  for (const auto& vector : vectors::kVectors) {
+    if (vector.method != "HS256" && vector.method != "EdDSA") continue;
+    SCOPED_TRACE(vector.method);
+    const auto tokens = Make(Options(vector.method, vector.private_key));
+    ASSERT_TRUE(tokens->Verify(vector.token, kNow_s).has_value());
+    ForEachCut(vector.token, [&](std::string_view cut) { ExpectInvalid(*tokens, cut); });
+    ForEachFlip(vector.token,
+                [&](std::string_view flipped, std::size_t) { ExpectInvalid(*tokens, flipped); });
   }
 }
 

@@ -38,6 +38,28 @@ class PlainEnglishTest(unittest.TestCase):
                      "what it has", "is no key", "was none"):
             self.assertEqual(lint.roundabout(f"// {text}"), {"comments"}, text)
 
+    def test_no_longer_is_plain(self):
+        for text in ("It is no longer held.", "There is no lock.", "there are no more"):
+            self.assertEqual(lint.roundabout(f"// {text}"), set(), text)
+
+    def kinds(self, name, *lines):
+        return [kind for kind, _ in lint.roundabout_places(name, "\n".join(lines))]
+
+    def test_pages_count_without_blocks_and_code(self):
+        self.assertEqual(self.kinds("a.md", "The member is told.", "```text", "nobody", "```", "`nobody` is a user"), ["pages"])
+
+    def test_sentences_of_pages_name_their_subject_first(self):
+        for text in ("What is left is kept.", "It ends. Of three members two vote.", "- As in etcd.", "1. Whoever asks"):
+            self.assertIn("openings of pages", self.kinds("a.md", text), text)
+        for text in ("What is left?", "# What is left", "| What is left |", "It keeps\nWhat stands on a second line.", "No member asks."):
+            self.assertEqual(self.kinds("a.md", text), [], text)
+        self.assertEqual(self.kinds("docs/reference/" "a.md", "What is left is kept."), [])
+
+    def test_comments_of_scripts_count(self):
+        self.assertEqual(self.kinds("scripts/a", "x = 1  #" " nobody asks", 'print("nobody asks")', '"""Waits."""'),
+                         ["scripts"])
+        self.assertEqual(self.kinds("tests/a.py", '    """Is told."""'), ["scripts of tests"])
+
     def test_the_budget_refuses_more_and_wants_to_be_lowered(self):
         sources = {"base/a.cc": "// whatever\n// nobody\n", "tests/base/a_test.cc": '// told\nFail("is no key");\n'}
         exact = "# why\ncomments: 2\ntexts: 0\ncomments of tests: 1\ntexts of tests: 1\n"

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "api/lease_messages.h"
 #include "base/api_errors.h"
 #include "tests/tracing/message_fields.h"
 

@@ -29,15 +29,9 @@ std::size_t LoopBytes(const Reads& reads) {
   return reads.answers.full() ? AnswerMemory::kStepBytes : reads.limits.answers.loop_bytes;
 }
 
-// Reads on an I/O loop, if the read is small. Returns true if the answer was given.
-bool ServedHere(const Reads& reads, const rpc::Caller& caller, const mvcc::RangeRequest& request,
+// Answers from the view, if the read is small. Returns true if the answer was given.
+bool ServedFrom(mvcc::ReadView& view, const Reads& reads, const mvcc::RangeRequest& request,
                 rpc::UnaryReply& reply) {
-  auto held = reads.ReadFor(caller, request);
-  if (!held.has_value()) {
-    reply.Fail(std::move(held).error());
-    return true;
-  }
-  mvcc::ReadView& view = **held;
   RangeEncoder encoder(reads.cluster.Header(view.revision()), LoopBytes(reads));
   const auto summary = view.Range(request, encoder);
   if (encoder.is_exceeded()) return false;
@@ -50,14 +44,8 @@ bool ServedHere(const Reads& reads, const rpc::Caller& caller, const mvcc::Range
   return true;
 }
 
-bool ServedHere(const Reads& reads, const rpc::Caller& caller, const mvcc::TxnRequest& request,
+bool ServedFrom(mvcc::ReadView& view, const Reads& reads, const mvcc::TxnRequest& request,
                 rpc::UnaryReply& reply) {
-  auto held = reads.ReadFor(caller, request);
-  if (!held.has_value()) {
-    reply.Fail(std::move(held).error());
-    return true;
-  }
-  mvcc::ReadView& view = **held;
   AnswerLimits here = reads.limits.answers;
   here.max_bytes = here.keep_bytes = LoopBytes(reads);
   PlannedAnswer answer(here, /*memory=*/nullptr);
@@ -69,6 +57,16 @@ bool ServedHere(const Reads& reads, const rpc::Caller& caller, const mvcc::TxnRe
   }
   reply.NoteRows(answer.TakeRangeRows());
   reply.Send(answer.TakeKept().bytes);
+  return true;
+}
+
+// Reads on an I/O loop, if the read is small. Returns true if the answer was given.
+template <class Request>
+bool ServedHere(const Reads& reads, const rpc::Caller& caller, const Request& request,
+                rpc::UnaryReply& reply) {
+  auto held = reads.ReadFor(caller, request);
+  if (held.has_value()) return ServedFrom(**held, reads, request, reply);
+  reply.Fail(std::move(held).error());
   return true;
 }
 

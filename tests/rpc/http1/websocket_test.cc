@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "tests/damage.h"
 #include "tests/rpc/http2_client.h"
 #include "tests/rpc/test_server.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr std::string_view kUpgrade =
@@ -65,6 +67,42 @@ TEST(WebSocketTest, MessagesAreLinesAndLinesAreMessages) {
   EXPECT_EQ(ReceiveUntil(socket, "three"), "\x81\x03one\x81\x03two\x81\x05three");
   socket.Send(Frame(kClose, "\x03\xe8"));
   EXPECT_EQ(socket.ReceiveAll(), Close(1000));
+}
+
+// A frame that is cut or changed ends its own connection, if any; the server serves the next.
+TEST(WebSocketTest, DamagedFramesEndTheirConnectionAlone) {
+  TestServer server;
+  const std::string frame = Frame(kText, "one");
+  const std::string echo = "\x81\x03one";
+  const auto expect_echo = [&] {
+    RawSocket socket(server.port());
+    socket.Send(kUpgrade);
+    EXPECT_THAT(ReceiveUntil(socket, "\r\n\r\n"), StartsWith("HTTP/1.1 101 "));
+    socket.Send(frame);
+    EXPECT_EQ(ReceiveUntil(socket, "one"), echo);
+  };
+  const auto answer_to = [&](std::string_view bytes) {
+    RawSocket socket(server.port());
+    socket.Send(kUpgrade);
+    EXPECT_THAT(ReceiveUntil(socket, "\r\n\r\n"), StartsWith("HTTP/1.1 101 "));
+    socket.Send(bytes);
+    socket.CloseWriting();
+    return socket.ReceiveAll();
+  };
+  expect_echo();
+  ForEachCut(frame,
+             [&](std::string_view cut) { EXPECT_THAT(answer_to(cut), Not(HasSubstr("one"))); });
+  ForEachFlip(
+      frame,
+      [&](std::string_view flipped, std::size_t at) {
+        const std::string answer = answer_to(flipped);
+        EXPECT_TRUE(answer.empty() || answer[0] == '\x81' || answer[0] == '\x88') << answer;
+        if (at < 2) {  // the frame's head
+          EXPECT_THAT(answer, Not(HasSubstr(echo)));
+        }
+      },
+      kOuterAndAllBits);
+  expect_echo();
 }
 
 TEST(WebSocketTest, FramesBeforeTheHandshakesAnswerAreRefused) {

@@ -2,6 +2,7 @@
 // etcdserverpb.InternalRaftRequest.
 #include "api/entries/internal_request.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -93,6 +94,17 @@ TEST(InternalRequestTest, AKindThatIsNotKnownIsRefusedByName) {
               (Error{Code::kUnimplemented, "the log holds a request of a newer version (field " +
                                                std::to_string(field) + ")"}));
   }
+}
+
+TEST(InternalRequestTest, TheVersionTestsOfEtcdAreFoundAsFarAsTheyAreWhole) {
+  const std::string test = std::string("\xe2\xea\x04\x05\x0a\x03") + "3.7";
+  EXPECT_THAT(VersionTestsIn(test + test), testing::ElementsAre("3.7", "3.7"));
+  EXPECT_THAT(VersionTestsIn(std::string("\xe2\xea\x04\0", 4)), testing::ElementsAre(""));
+  EXPECT_THAT(VersionTestsIn(EncodeInternalRequest(1, RequestKind::kPut, "").view()),
+              testing::IsEmpty());
+  ForEachCut(test, [](std::string_view cut) {
+    for (const std::string_view version : VersionTestsIn(cut)) EXPECT_EQ(version, "");
+  });
 }
 
 TEST(InternalRequestTest, EachLengthCutIsRefusedOrEmpty) {

@@ -35,7 +35,7 @@
 #include "sync/store/client_store.h"
 #include "tests/sync/processes/fault_keys.h"
 #include "tests/sync/processes/probe_client.h"
-#include "tests/sync/witness.h"
+#include "tests/sync/processes/witness.h"
 
 namespace kvorum::sync {
 namespace {

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "tests/damage.h"
+
 namespace kvorum::ctl {
 namespace {
 
@@ -61,6 +65,25 @@ TEST(ExportFormatTest, WhatIsWrongIsNamed) {
   EXPECT_EQ(ExportErrorOf(R"({"key":"aw==","value":"dg==","version":"2"})"),
             "\"version\" is missing or wrong");
   EXPECT_EQ(ExportErrorOf(R"({"end":true})"), "\"keys\" is missing or wrong");
+}
+
+TEST(ExportFormatTest, DamagedLinesAreRefusedOrLines) {
+  const ExportLine lines[] = {
+      ExportHead{.cluster = 255, .revision = 7, .prefix = "a", .keys = 2},
+      ExportedKey{.key = "k", .value = "value", .version = 2, .lease = 9, .ttl_s = 60},
+      ExportEnd{.keys = 2}};
+  for (const ExportLine& line : lines) {
+    const std::string text = WriteExportLine(line);
+    ForEachCut(text, [](std::string_view cut) { EXPECT_FALSE(ReadExportLine(cut)); });
+    ForEachFlip(text, [](std::string_view flipped, std::size_t) {
+      const auto read = ReadExportLine(flipped);
+      if (!read) return;
+      const std::string written = WriteExportLine(*read);
+      const auto again = ReadExportLine(written);
+      ASSERT_TRUE(again) << again.error().message;
+      EXPECT_EQ(WriteExportLine(*again), written);
+    });
+  }
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/damage.h"
+
 namespace kvorum::ctl {
 namespace {
 
@@ -155,6 +157,28 @@ TEST_F(MirrorFolderTest, ADamagedListIsAnError) {
     EXPECT_THAT(MirrorFolder::Open(folder_, "/p/").error().message, HasSubstr("damaged line"));
     Write(folder_ / ".kvorum-mirror/files", before);
   }
+}
+
+// A list that is cut or changed is damaged, or names paths within the folder: the fixture looks at
+// the file outside.
+TEST_F(MirrorFolderTest, ADamagedListNamesNothingOutside) {
+  Put("a/b", "one");
+  Put("c", "two");
+  Remove("c");
+  mirror_ = nullptr;
+  const fs::path list = folder_ / ".kvorum-mirror/files";
+  const std::string whole = Read(list);
+  const auto expect_inside = [&](std::string_view damaged) {
+    Write(list, std::string(damaged));
+    const auto mirror = MirrorFolder::Open(folder_, "/p/");
+    if (!mirror.has_value()) return;
+    for (const std::string& path : (*mirror)->files()) {
+      EXPECT_FALSE(path.empty() || path.starts_with('/')) << path;
+      EXPECT_FALSE(fs::path(path).lexically_normal().string().starts_with("..")) << path;
+    }
+  };
+  ForEachCut(whole, expect_inside);
+  ForEachFlip(whole, [&](std::string_view flipped, std::size_t) { expect_inside(flipped); });
 }
 
 TEST_F(MirrorFolderTest, AListedPathThatNoKeyHasIsDamage) {

@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "mvcc/records/key_value.h"
+#include "tests/damage.h"
 #include "tests/disk/memory_backend.h"
 #include "tests/disk/sim_file_system.h"
+#include "tests/mvcc/backend_worlds.h"
 
 namespace kvorum::server {
 namespace {
@@ -24,6 +28,12 @@ class SnapshotIntakeTest : public testing::Test {
                           .snapshot = std::make_shared<const raft::Snapshot>(
                               raft::Snapshot{.metadata = {.index = index, .term = term}})});
   }
+  // A snapshot's bytes, as the one of index 10.
+  Result<void> Take(std::string_view bytes) {
+    KV_TRY(const auto sink, Begin(2, 10));
+    KV_RETURN_IF_ERROR(sink->Write(bytes));
+    return sink->Finish();
+  }
   static bool IsRefused(const auto& result) {
     return !result.has_value() && result.error().code == Code::kUnavailable;
   }
@@ -33,7 +43,11 @@ class SnapshotIntakeTest : public testing::Test {
                          [this](const std::string& path) -> Result<std::unique_ptr<mvcc::Backend>> {
                            return mvcc::OpenMemoryBackend(files_, path);
                          },
-                         [](const raft::Message&) { return true; }};
+                         [this](const raft::Message&) {
+                           ++delivered_;
+                           return true;
+                         }};
+  int delivered_ = 0;
 };
 
 TEST_F(SnapshotIntakeTest, OneIsReceivedAtATime) {
@@ -55,6 +69,40 @@ TEST_F(SnapshotIntakeTest, ThatOfAFormerLeaderGivesWay) {
   auto second = Begin(3, 20);
   ASSERT_TRUE(second.has_value());
   EXPECT_TRUE((*second)->Write("kv").has_value());
+}
+
+std::string SnapshotOfIndexTen() {
+  mvcc::MemoryWorld world;
+  const auto backend = world.Open().value();
+  mvcc::Commit(*backend, mvcc::OwnedBatch()
+                             .Put(mvcc::Bucket::kMeta, mvcc::meta_key::kConsistentIndex,
+                                  std::string("\0\0\0\0\0\0\0\x0a", 8))
+                             .Append({2, 0}, mvcc::Encode({.key = "k",
+                                                           .create_revision = 2,
+                                                           .mod_revision = 2,
+                                                           .version = 1,
+                                                           .value = "v"})));
+  const auto source = mvcc::MakeSnapshotSource(backend->NewReader().value(), nullptr);
+  std::string stream;
+  while (true) {
+    const SharedBytes chunk = source->Next().value();
+    if (chunk.empty()) return stream;
+    stream += chunk.view();
+  }
+}
+
+TEST_F(SnapshotIntakeTest, DamagedOnesDoNotReachRaftAndLeaveNothing) {
+  const std::string whole = SnapshotOfIndexTen();
+  const auto expect_refused = [this](std::string_view damaged) {
+    EXPECT_FALSE(Take(damaged).has_value());
+    EXPECT_EQ(delivered_, 0);
+    EXPECT_TRUE(files_.List(kIntakeFolder).value().empty());
+  };
+  ForEachCut(whole, expect_refused);
+  ForEachFlip(whole, [&](std::string_view flipped, std::size_t) { expect_refused(flipped); });
+  const auto taken = Take(whole);
+  EXPECT_TRUE(taken.has_value()) << taken.error().message;
+  EXPECT_EQ(delivered_, 1);
 }
 
 TEST_F(SnapshotIntakeTest, ThatOfTheLeaderDoesNotGiveWayToAFormerOnes) {
