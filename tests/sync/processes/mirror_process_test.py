@@ -9,6 +9,7 @@ import random
 import signal
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "process"))
@@ -256,6 +257,18 @@ class MirrorTest:
             running = self.start("--exec", command)
             wait_until(shows(value), "run by the next start")
         self.assertEqual(running.end()[0], 0)
+
+    def test_later_signals_do_not_break_a_program_off_that_ends_in_its_time(self):
+        log = self.root / "log"
+        running = self.start("--exec", f"trap '' TERM; echo begun >>{log}; sleep 4; echo ended >>{log}")
+        running.wait_for("synced")
+        self.put(b"/a/x")
+        wait_until(log.exists, "begin of the run")
+        for number in (signal.SIGTERM, signal.SIGINT):
+            running.process.send_signal(number)
+            time.sleep(1.5)
+        self.assertEqual(running.wait(), (0, ""))
+        self.assertEqual(log.read_text(), "begun\nended\n")
 
     def test_it_goes_on_after_the_server_was_killed(self):
         cluster = Cluster(self.binary, 1)
