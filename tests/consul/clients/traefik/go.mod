@@ -2,7 +2,10 @@ module kvorum/tests/consul/traefik
 
 go 1.26
 
-require github.com/traefik/traefik/v3 v3.2.0
+require (
+	github.com/traefik/paerser v0.2.1
+	github.com/traefik/traefik/v3 v3.2.0
+)
 
 require (
 	github.com/Masterminds/goutils v1.1.1 // indirect
@@ -44,7 +47,6 @@ require (
 	github.com/shopspring/decimal v1.4.0 // indirect
 	github.com/sirupsen/logrus v1.9.3 // indirect
 	github.com/spf13/cast v1.7.0 // indirect
-	github.com/traefik/paerser v0.2.1 // indirect
 	github.com/vulcand/predicate v1.2.0 // indirect
 	golang.org/x/crypto v0.27.0 // indirect
 	golang.org/x/exp v0.0.0-20240909161429-701f63a606c0 // indirect
