@@ -2,6 +2,7 @@
 """Consul's HTTP API of a real agent over real servers, by Python's own HTTP client: registrations, health, blocking
 queries, KV, sessions, what a dead agent leaves, hostile requests."""
 
+import base64
 import concurrent.futures
 import json
 import os
@@ -9,6 +10,7 @@ import pathlib
 import signal
 import socket
 import ssl
+import subprocess
 import sys
 import time
 import unittest
@@ -20,8 +22,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "sync" / "p
 
 import agent_fixture  # noqa: E402
 import certificates  # noqa: E402
+import client_path  # noqa: E402
 import cluster  # noqa: E402
 import ctl  # noqa: E402
+import server  # noqa: E402
 
 PATIENCE_S = 60
 
@@ -187,6 +191,41 @@ class ConsulHttpTest(agent_fixture.AgentCase):
         self.start(None, "--http-address", "127.0.0.1:0", node="n2")
         cluster.wait_until(lambda: self.get("catalog/service/web").json == [], "the agent without services")
 
+    def test_a_dead_nodes_records_go_after_their_time(self):
+        reaped = ("--reap-after", "5s")
+        self.serve(*reaped, node="n1")
+        survivor = self.address
+        self.send("agent/service/register", {"Name": "db"})
+        self.serve(*reaped, node="n2")
+        self.send("agent/service/register", {"Name": "web"})
+        cluster.wait_until(lambda: self.statuses("web", survivor), "the service at the other agent")
+        self.agent.process.kill()
+        self.address = survivor
+        cluster.wait_until(lambda: self.statuses("web") == {"serfHealth": "critical"}, "the death")
+        dead = time.monotonic()
+        cluster.wait_until(lambda: self.get("catalog/service/web").json == [], "the records to go", PATIENCE_S)
+        self.assertGreater(time.monotonic() - dead, 3, "they were kept for their time")
+        self.assertEqual([node["Node"] for node in self.get("catalog/nodes").json], ["n1"])
+        self.assertEqual(self.statuses("db"), {"serfHealth": "passing"})
+        kept = [key for key in self.keys() if "n2" in key.split("/") and not key.startswith("/registry-")]
+        self.assertEqual(kept, [])
+
+    def test_keys_stand_below_the_root_that_is_given(self):
+        place = f"{self.root}-elsewhere"
+        self.serve("--http-kv-root", place)
+        self.assertEqual(self.send("kv/app/a?flags=7", b"one").line, "200 true")
+        self.put(f"{place}/app/b", "two")
+        self.put(f"{self.root}/kv/app/c", "not below it")
+        cluster.wait_until(lambda: self.get("kv/app/?keys").json == ["app/a", "app/b"], "both keys")
+        self.assertEqual(self.get("kv/app/b?raw").body, b"two")
+        self.assertEqual(self.get("kv/app/a").json[0]["Flags"], 7)
+        encoded = base64.b64encode(f"{place}/app/a".encode()).decode()
+        [kept] = self.call("kv/range", key=encoded)["kvs"]
+        self.assertEqual(base64.b64decode(kept["value"]), b"one")
+        self.assertEqual(self.ask("DELETE", "kv/?recurse").line, "200 true")
+        self.assertEqual(self.get("kv/?keys").status, 404)
+        self.assertIn("/kv/app/c", self.keys())
+
     def test_external_nodes_are_nobodys(self):
         self.serve()
         registration = {"Node": "ext", "Address": "192.168.1.1", "Service": {"Service": "search", "Port": 80},
@@ -249,7 +288,6 @@ class ConsulHttpTest(agent_fixture.AgentCase):
 
     def test_without_a_store_only_stale_reads_are_answered(self):
         # A server of its own, which is stopped for a while.
-        import server  # noqa: PLC0415
         with server.Server().start() as node:
             self.endpoint = f"127.0.0.1:{node.port}"
             self.serve()
@@ -403,7 +441,75 @@ class ConsulHttpTest(agent_fixture.AgentCase):
 
 
 class ConsulHttpOnKvorumTest(agent_fixture.OnKvorum, ConsulHttpTest, unittest.TestCase):
-    pass
+    READS = ("kv/a", "kv/?keys", "health/service/web", "catalog/service/web", "catalog/nodes", "catalog/services",
+             "health/state/any", "session/list")
+
+    def test_indices_fall_by_a_restored_snapshot_alone(self):
+        node = server.Server()
+        self.addCleanup(node.close)
+        node.start()
+        path = client_path.Path(node.port)
+        self.addCleanup(path.close)
+        self.endpoint = path.endpoint
+        self.serve()
+
+        def change(number):
+            self.assertEqual(self.send("kv/a", b"%d" % number).line, "200 true")
+            self.assertEqual(self.send("agent/service/register", {"Name": "web", "Port": number}).line, "200 ")
+
+        def wait_for(number):
+            cluster.wait_until(lambda: [found["ServicePort"] for found in self.get("catalog/service/web").json] == [number],
+                               "the service's port")
+
+        def restart(*more):
+            node.stop()
+            node.start(*more)
+            path.target = node.port
+            cluster.wait_until(lambda: self.get("catalog/nodes").status == 200, "the store to answer")
+
+        change(1)
+        wait_for(1)
+        file = self.path("snapshot")
+        ctl.succeed(node.endpoint, "snapshot", "save", file)
+        last = dict.fromkeys(self.READS, 0)
+
+        def none_has_fallen():
+            for read in self.READS:
+                index = self.get(read).index
+                self.assertGreaterEqual(index, last[read], read)
+                last[read] = index
+
+        none_has_fallen()
+        for number in range(2, 40):
+            change(number)
+        none_has_fallen()
+        ctl.succeed(node.endpoint, "compaction", str(self.get("kv/a").index))
+        none_has_fallen()
+        restart()
+        none_has_fallen()
+        wait_for(39)
+        waiting = [self.blocked(read, last[read]) for read in ("kv/a", "health/service/web")]
+        time.sleep(0.5)
+        self.assertFalse(any(each.done() for each in waiting))
+        node.stop()
+        node.data_dir = self.path("restored")
+        subprocess.run([server.BINARY + "utl", "snapshot", "restore", file, "--data-dir", node.data_dir],
+                       check=True, capture_output=True, timeout=PATIENCE_S)
+        node.start()
+        path.target = node.port
+        cluster.wait_until(lambda: self.get("kv/a?raw").body == b"1", "the restored value")
+        for each in waiting:
+            self.assertEqual(each.result(PATIENCE_S).status, 200)
+        for read in self.READS:
+            answer = self.get(read)
+            self.assertEqual(answer.status, 200, read)
+            self.assertLess(answer.index, last[read], read)
+            self.assertGreaterEqual(answer.index, 1)
+        # What the agent has is in the catalog again, and changes wake those who wait.
+        wait_for(39)
+        blocked = self.blocked("kv/a", self.get("kv/a").index)
+        change(40)
+        self.assertEqual(base64.b64decode(blocked.result(PATIENCE_S).json[0]["Value"]), b"40")
 
 
 class ConsulHttpOnEtcdTest(agent_fixture.OnEtcd, ConsulHttpTest, unittest.TestCase):
