@@ -21,33 +21,18 @@ constexpr std::string_view kNodeKind = "node";
 constexpr auto kEntryMembers = std::to_array<std::string_view>(
     {"id", "name", "value", "value_base64", "source", "source_base64", "kind", "details", "token",
      "token_base64", "checks"});
-constexpr auto kCheckMembers = std::to_array<std::string_view>({"id",
-                                                                "kind",
-                                                                "target",
-                                                                "target_base64",
-                                                                "uses_tls",
-                                                                "follows_redirects",
-                                                                "tls_ca_file",
-                                                                "tls_ca_file_base64",
-                                                                "tls_server_name",
-                                                                "tls_server_name_base64",
-                                                                "tls_skip_verify",
-                                                                "method",
-                                                                "headers",
-                                                                "body",
-                                                                "body_base64",
-                                                                "command",
-                                                                "interval",
-                                                                "interval_ns",
-                                                                "timeout",
-                                                                "timeout_ns",
-                                                                "successes_before_passing",
-                                                                "failures_before_critical",
-                                                                "failures_before_warning",
-                                                                "details",
-                                                                "status",
-                                                                "output",
-                                                                "reported_unix_ns"});
+constexpr auto kCheckMembers = std::to_array<std::string_view>(
+    {"id", "kind", "target", "target_base64", "uses_tls", "follows_redirects",
+     // of TLS
+     "tls_ca_file", "tls_ca_file_base64", "tls_server_name", "tls_server_name_base64",
+     "tls_skip_verify",
+     // of the request, the program
+     "method", "headers", "body", "body_base64", "command",
+     // of the schedule
+     "interval", "interval_ns", "timeout", "timeout_ns", "successes_before_passing",
+     "failures_before_critical", "failures_before_warning",
+     // of the result
+     "output_max_size", "details", "status", "output", "reported_unix_ns"});
 
 Json WordsToJson(const std::vector<std::string>& words) {
   Json json = Json::array();
@@ -84,6 +69,8 @@ Json CheckToJson(const Check& check) {
   json["failures_before_critical"] = definition.failures_before_critical;
   if (definition.failures_before_warning != 0)
     json["failures_before_warning"] = definition.failures_before_warning;
+  if (definition.output_max_bytes != kMaxOutputBytes)
+    json["output_max_size"] = definition.output_max_bytes;
   SetDetails(json, definition.details);
   json["status"] = HealthName(check.health);
   json["output"] = check.output;
@@ -186,6 +173,15 @@ Result<void> ReadDetails(const Json& json, std::string& details) {
   return {};
 }
 
+// More than an output may have is as much as it may have.
+Result<void> ReadOutputSize(const Json& json, std::size_t& value) {
+  int size = static_cast<int>(value);
+  if (json.contains("output_max_size"))
+    KV_RETURN_IF_ERROR(ReadThreshold(json, "output_max_size", size));
+  value = std::min(static_cast<std::size_t>(size), kMaxOutputBytes);
+  return {};
+}
+
 // The parts of a kHttp check alone.
 Result<void> ReadRequest(const Json& json, CheckDefinition& definition) {
   if (json.contains("method")) {
@@ -224,6 +220,7 @@ Result<Check> CheckFromJson(const Json& json) {
     KV_RETURN_IF_ERROR(
         ReadThreshold(json, "failures_before_warning", definition.failures_before_warning));
   }
+  KV_RETURN_IF_ERROR(ReadOutputSize(json, definition.output_max_bytes));
   KV_RETURN_IF_ERROR(ReadDetails(json, definition.details));
   if (json.contains("status")) {
     KV_TRY(const std::string health, StringOf(json, "status"));

@@ -234,6 +234,17 @@ TEST(SyncState, AMemberThatIsNotKnownIsIgnoredInAState) {
   EXPECT_EQ(read->entries.size(), 1U);
 }
 
+TEST(SyncState, AnOutputsSizeIsPositiveAndBounded) {
+  const auto size = [](const std::string& number) {
+    const auto entry = ReadCheck("\"output_max_size\":" + number);
+    return entry ? entry->checks[0].definition.output_max_bytes : 0;
+  };
+  EXPECT_EQ(size("100"), 100U);
+  EXPECT_EQ(size("100000"), kMaxOutputBytes);
+  EXPECT_EQ(size("0"), 0U) << "refused";
+  EXPECT_EQ(size("-1"), 0U) << "refused";
+}
+
 // Each member that is written is one that a definition may have.
 TEST(SyncState, AnEntryWithEverythingIsADefinition) {
   Entry entry = PlainEntry("a");
@@ -252,6 +263,7 @@ TEST(SyncState, AnEntryWithEverythingIsADefinition) {
   http.definition.failures_before_critical = 3;
   http.definition.failures_before_warning = 2;
   http.definition.details = R"({"anything":1})";
+  http.definition.output_max_bytes = 100;
   http.reported_unix_ns = 7;
   Check tcp = PlainCheck("tcp");
   tcp.definition.kind = CheckKind::kTcp;
