@@ -87,10 +87,11 @@ class ConsulHttpTest(agent_fixture.AgentCase):
         self.addCleanup(pool.shutdown)
         return pool.submit(self.get, f"{path}{sign}index={index}&wait={wait}")
 
-    def timed(self, path):
-        """The seconds that the read took, and its answer."""
+    def timed(self, request):
+        """The seconds that the request took, and its answer; a path alone is a GET."""
         begun = time.monotonic()
-        answer = self.get(path)
+        method, _, path = request.rpartition(" ")
+        answer = self.ask(method or "GET", path, b"{}" if method == "PUT" else None)
         return time.monotonic() - begun, answer
 
     def statuses(self, name, address=None):
@@ -299,6 +300,9 @@ class ConsulHttpTest(agent_fixture.AgentCase):
                 reads = {"catalog/nodes": (10, 500), "catalog/nodes?consistent": (10, 500), "kv/a": (10, 500),
                          "kv/a?stale": (10, 500), "kv/a?index=1&wait=4s": (10, 500), "session/list": (10, 500),
                          f"catalog/nodes?index={index}&wait=4s": (14, 500), "status/leader": (10, 200),
+                         # A write is over with the time-outs of its calls.
+                         "PUT kv/a": (25, 500), "PUT kv/a?cas=0": (25, 500), "DELETE kv/a": (25, 500),
+                         "DELETE kv/?recurse": (25, 500), "PUT session/create": (25, 500),
                          "catalog/nodes?stale": (2, 200), "health/state/any?stale": (2, 200)}
                 with concurrent.futures.ThreadPoolExecutor(len(reads)) as pool:
                     ends = dict(zip(reads, pool.map(self.timed, reads), strict=True))
