@@ -17,7 +17,7 @@ constexpr std::int64_t kFormat = 1;
 
 constexpr std::string_view kNodeKind = "node";
 
-// What EntryToJson and CheckToJson write, and the readers read.
+// All members that EntryToJson and CheckToJson write and that the readers read.
 constexpr auto kEntryMembers = std::to_array<std::string_view>(
     {"id", "name", "value", "value_base64", "source", "source_base64", "kind", "details", "token",
      "token_base64", "checks"});

@@ -68,7 +68,7 @@ struct CheckDefinition {
   int failures_before_critical = 1;
   // So many failures in a row make it a warning, until they make it critical; 0: none do.
   int failures_before_warning = 0;
-  // Of what an exec check writes, of an http check's answer, and of a report: so much is kept.
+  // The bytes that are kept of a program's output, of an answer's body and of a report.
   std::size_t output_max_bytes = kMaxOutputBytes;
   // A JSON object as text, for those who read kept records (catalog.h); empty: none. With it the
   // check speaks as Consul's do: its request, its outputs.

@@ -87,7 +87,7 @@ Result<bool> Registry::UpdateCheck(const std::string& id, const std::string& che
                                        [](const Check& c) { return c.definition.id; });
   if (check == item->entry.checks.end())
     return Fail(Code::kNotFound, "entry " + id + " has no check " + CleanOutput(check_id));
-  // What others report was cut to the check's size where it came from, but for our own reports.
+  // Other results have been cut to the check's size by the prober or the API.
   const CheckDefinition& definition = check->definition;
   const bool is_plain = definition.kind == CheckKind::kTtl && definition.details.empty();
   std::string clean =

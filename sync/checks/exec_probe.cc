@@ -95,7 +95,7 @@ std::string WhyNotRun(const std::string& program, int error) {
   return program + " could not be run: " + ErrnoText(error);
 }
 
-// As much as a pipe can hold when its program has ended.
+// More than a pipe holds when its program has ended.
 constexpr std::size_t kMaxPipeBytes = std::size_t{1} << 20U;
 
 Health HealthOfCode(int code) {
@@ -164,7 +164,7 @@ class Run : public std::enable_shared_from_this<Run> {
     }
   }
 
-  // What the program has written, as far as it is kept.
+  // The part of the output that is kept.
   std::string Written() const {
     if (!is_consuls_ || written_ <= max_bytes_) return text_;
     std::string said = "Captured " + std::to_string(max_bytes_) + " of " +

@@ -127,7 +127,7 @@ class HttpJob : public std::enable_shared_from_this<HttpJob> {
   bool Follow(unsigned status, std::string_view location);
   void Answered(unsigned status, std::string_view reason, const std::string& text);
   void Fail(std::string output) { connection_->End({.output = std::move(output)}); }
-  // Of the answer's; no more is read.
+  // No more of the answer's body is read.
   std::size_t max_body_bytes() const { return check_.output_max_bytes; }
 
  private:

@@ -57,7 +57,7 @@ TEST(ExchangeTest, ASuccessIs200AndAnErrorIsItsBareText) {
   EXPECT_EQ(text->line(), "404 no such thing");
 }
 
-// As Go's decoder does, which reads one value.
+// Go's decoder reads one value too.
 TEST(ExchangeTest, ABodyIsItsFirstValue) {
   auto [exchange, answer] = MakeExchange({.body = R"({"Name":"web"} and more)"});
   EXPECT_EQ(JsonBody(exchange, "Request decode failed: "), (Json{{"Name", "web"}}));

@@ -26,7 +26,7 @@ std::vector<std::string> WithLock(std::vector<std::string> environment,
   return environment;
 }
 
-// The lock is held as long as the program runs, whatever signals come.
+// Signals do not end the program, nor the lock before it.
 Outcome<void> RunLocked(Invocation& invocation, client::Mutex& mutex, StopSignals& signals) {
   invocation.world.out.flush();
   std::expected<ProgramEnd, std::string> ended;

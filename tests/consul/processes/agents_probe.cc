@@ -96,7 +96,7 @@ class OneStore final : public StoreAccess {
   const std::shared_ptr<sync::Store> store_;  // owns nothing
 };
 
-// What an agent answers catalog/ and health/ from.
+// The copy that an agent answers catalog/ and health/ from, with its routes.
 class Catalog {
  public:
   Catalog(const Plan& plan, const std::string& node, Lane& lane, Failures& failures)
