@@ -16,6 +16,7 @@ import com.orbitz.consul.model.session.ImmutableSession;
 import com.orbitz.consul.option.QueryOptions;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.BooleanSupplier;
 
 /** The Java client consul-client, unmodified: services, keys, locks, and its caches, which are blocking queries. */
@@ -47,7 +48,7 @@ public final class ConsulClientMain {
     check(instance.getService().getAddress().equals("10.0.0.1") && instance.getService().getPort() == 80
         && instance.getService().getTags().equals(List.of("a"))
         && instance.getService().getMeta().equals(Map.of("k", "v")) && instance.getChecks().size() == 2, "its instance");
-    check(instance.getChecks().stream().anyMatch(each -> each.getOutput().equals("fine")), "the note");
+    check(instance.getChecks().stream().anyMatch(each -> each.getOutput().equals(Optional.of("fine"))), "the note");
     waitUntil(() -> cache.getMap().size() == 1, "the cache to know it");
     check(consul.catalogClient().getServices().getResponse().get("web").equals(List.of("a")), "the catalog's names");
     check(consul.catalogClient().getNodes().getResponse().get(0).getNode().equals("n1"), "the catalog's nodes");
@@ -96,7 +97,9 @@ public final class ConsulClientMain {
   }
 
   public static void main(String[] arguments) throws InterruptedException, NotRegisteredException {
-    Consul consul = Consul.builder().withUrl("http://" + arguments[0] + ":" + arguments[1]).build();
+    // A cache's query waits for 10 s.
+    Consul consul = Consul.builder().withUrl("http://" + arguments[0] + ":" + arguments[1])
+        .withReadTimeoutMillis(30_000).build();
     services(consul);
     keys(consul);
     locks(consul);
