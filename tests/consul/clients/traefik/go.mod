@@ -8,6 +8,7 @@ require (
 )
 
 require (
+	github.com/BurntSushi/toml v1.4.0 // indirect
 	github.com/Masterminds/goutils v1.1.1 // indirect
 	github.com/Masterminds/semver/v3 v3.2.1 // indirect
 	github.com/Masterminds/sprig/v3 v3.2.3 // indirect
@@ -57,4 +58,5 @@ require (
 	golang.org/x/term v0.24.0 // indirect
 	golang.org/x/tools v0.25.0 // indirect
 	google.golang.org/grpc v1.66.2 // indirect
+	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
