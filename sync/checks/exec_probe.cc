@@ -10,6 +10,7 @@
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <memory>
@@ -140,7 +141,7 @@ class Run : public std::enable_shared_from_this<Run> {
                             [self = shared_from_this()](const error_code& error, std::size_t size) {
                               if (error) return;
                               self->Keep(size);
-                              self->Read();
+                              if (!self->has_ended_) self->Read();
                             });
   }
   void Keep(std::size_t size) {
@@ -179,11 +180,18 @@ class Run : public std::enable_shared_from_this<Run> {
     return "killed after " + std::to_string(ms.count()) + " ms";
   }
 
+  // A read that is done, and whose handler has not run yet, has the bytes before the rest.
   void Ended() {
     timer_.cancel();
-    const std::optional<int> status = child_.End();
-    ReadRest();
-    output_.close();
+    has_ended_ = true;
+    asio::post(output_.get_executor(), [self = shared_from_this(), status = child_.End()] {
+      self->ReadRest();
+      self->output_.close();
+      self->Report(status);
+    });
+  }
+
+  void Report(const std::optional<int>& status) {
     const std::string text = Written();
     const auto clean = [this](const std::string& output) {
       return CleanOutput(output, is_consuls_ ? kMaxCutOutputBytes : kMaxOutputBytes);
@@ -213,6 +221,7 @@ class Run : public std::enable_shared_from_this<Run> {
   std::string text_;         // the first max_bytes_; of a check of Consul's form, the last or more
   std::size_t written_ = 0;  // by the program
   bool is_late_ = false;
+  bool has_ended_ = false;
 };
 
 // For the spawn functions, which do not write to them.
