@@ -261,8 +261,9 @@ Result<Entry> EntryFromJson(const Json& json) {
 Result<void> RefuseUnknown(const Json& json, std::span<const std::string_view> known,
                            const std::string& of) {
   for (const auto& [name, value] : json.items()) {
-    if (std::ranges::find(known, name) == known.end())
-      return Fail(Code::kInvalidArgument, "\"" + name + "\" is not a member of " + of);
+    if (std::ranges::find(known, name) != known.end()) continue;
+    std::string text = "\"" + name + "\" is not a member of ";
+    return Fail(Code::kInvalidArgument, text.append(of));
   }
   return {};
 }
