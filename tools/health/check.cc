@@ -42,7 +42,7 @@ constexpr std::size_t kDatascaleKeyBytes = 512;
 constexpr std::size_t kDatascaleValueBytes = 512;
 constexpr std::size_t kDatascaleKeyValueBytes = 1024;  // as it is named; the prefix is not counted
 constexpr std::chrono::seconds kAfterwards(30);        // for each request of tidying up
-// Tidying up has these time-outs of its own, one for each member that is defragmented.
+// Long enough for several such requests, and for the members that are defragmented.
 constexpr std::chrono::minutes kTidyingUp(10);
 constexpr std::string_view kResidentBytes = "process_resident_memory_bytes";
 
