@@ -226,7 +226,7 @@ class PosixFileLock final : public FileLock {
   FileDescriptor fd_;  // the lock ends with the last descriptor of this open
 };
 
-enum class Believes : std::uint8_t { kAll, kOwnOnly };
+enum class Believes : std::uint8_t { kAll, kOwnOnly, kTrusted };
 
 class MachineFileSystem final : public FileSystem {
  public:
@@ -279,6 +279,8 @@ class MachineFileSystem final : public FileSystem {
   Result<std::vector<std::string>> List(const std::string& dir) override {
     const std::unique_ptr<DIR, int (*)(DIR*)> stream(::opendir(dir.c_str()), &::closedir);
     if (stream == nullptr) return FailErrno("list", dir, errno);
+    if (believes_ == Believes::kTrusted)
+      KV_RETURN_IF_ERROR(CheckTrusted(::dirfd(stream.get()), dir));
     std::vector<std::string> names;
     while (true) {
       errno = 0;
@@ -360,7 +362,15 @@ class MachineFileSystem final : public FileSystem {
  private:
   int link_flags() const { return believes_ == Believes::kOwnOnly ? O_NOFOLLOW : 0; }
   Result<void> CheckBelieved(int fd, const std::string& path) const {
-    return believes_ == Believes::kOwnOnly ? CheckOwnFile(fd, path) : Result<void>{};
+    switch (believes_) {
+      case Believes::kAll:
+        return {};
+      case Believes::kOwnOnly:
+        return CheckOwnFile(fd, path);
+      case Believes::kTrusted:
+        return CheckTrusted(fd, path);
+    }
+    return {};
   }
   // In the words of the check, where that was what a link ran into.
   std::unexpected<Error> FailOpen(const std::string& path, int error) const {
@@ -381,6 +391,11 @@ FileSystem& PosixFileSystem() {
 
 FileSystem& OwnFileSystem() {
   static MachineFileSystem file_system(Believes::kOwnOnly);
+  return file_system;
+}
+
+FileSystem& TrustedFileSystem() {
+  static MachineFileSystem file_system(Believes::kTrusted);
   return file_system;
 }
 

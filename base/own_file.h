@@ -19,4 +19,12 @@ Result<void> CheckOwnFileAt(const std::string& path);
 // what they have opened: no other user can put a file there after a check.
 FileSystem& OwnFileSystem();
 
+// The same for files that an operator has laid down for the process: a regular file or a folder
+// that belongs to root or to the process's user, and that other users cannot write. Their file
+// system may be read-only instead.
+Result<void> CheckTrusted(int fd, const std::string& name);
+// The machine's files. Open and List refuse by CheckTrusted what they have opened. Links are
+// followed: to set one in a trusted folder takes the right to write there.
+FileSystem& TrustedFileSystem();
+
 }  // namespace kvorum

@@ -14,10 +14,10 @@ namespace {
 constexpr std::size_t kMaxReportBytes = (std::size_t{1} << 20U) + 4096;
 
 // An output that is too long ends with what was left of it.
-std::string CutOutput(std::string output) {
+std::string CutOutput(std::string output, std::size_t max_bytes) {
   const std::size_t total = output.size();
-  if (total <= sync::kMaxOutputBytes) return output;
-  std::string kept = sync::CleanOutput(output);
+  if (total <= max_bytes) return output;
+  std::string kept = sync::CleanOutput(output, max_bytes);
   const std::string size = std::to_string(kept.size());
   return kept + " ... (captured " + size + " of " + std::to_string(total) + " bytes)";
 }
@@ -68,11 +68,11 @@ void AgentReports::UpdateCheck(Exchange exchange) {
 }
 
 void AgentReports::Report(Exchange exchange, sync::Health health, std::string output) {
-  output = CutOutput(std::move(output));
-  if (exchange.token().empty()) return Take(std::move(exchange), health, output);
   const LocalView view = View();
   const auto found = view.Check(exchange.rest());
   if (!found.has_value()) return exchange.Text(404, UnknownCheck(exchange.rest()));
+  output = CutOutput(std::move(output), found->check->definition.output_max_bytes);
+  if (exchange.token().empty()) return Take(std::move(exchange), health, output);
   const WriteQuestion question{.places = {sync::PlaceOf(*found->entry)}, .token = exchange.token()};
   questions_.Ask(std::move(exchange), {question},
                  [this, health, output = std::move(output)](Exchange allowed) {

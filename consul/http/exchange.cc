@@ -248,7 +248,7 @@ std::string TooLargeText(std::uint64_t body_bytes, std::size_t max_bytes) {
 }
 
 std::optional<Json> JsonBody(Exchange& exchange, std::string_view error_prefix) {
-  auto body = ParseBody(exchange.body());
+  auto body = ParseBody(FirstValue(exchange.body()));
   if (body) return *std::move(body);
   exchange.Text(400, std::string(error_prefix) + body.error().message);
   return std::nullopt;

@@ -239,6 +239,10 @@ Result<sync::CheckDefinition> Definition(const SentCheck& sent,
   }
   definition.timeout = definition.kind == CheckKind::kExec ? kScriptTimeout : kTimeout;
   if (sent.timeout > Duration::zero()) definition.timeout = sent.timeout;
+  if (sent.output_max_size > 0) {
+    definition.output_max_bytes =
+        std::min(static_cast<std::size_t>(sent.output_max_size), sync::kMaxOutputBytes);
+  }
   definition.successes_before_passing = std::clamp(sent.before_passing, 1, kMostInARow);
   definition.failures_before_critical = std::clamp(sent.before_critical, 1, kMostInARow);
   if (sent.before_warning > 0 && sent.before_warning < sent.before_critical)

@@ -181,6 +181,31 @@ std::string ValueOf(const ServiceDetails& details, std::string_view node_address
   return (is_v6 ? "[" + address + "]" : address) + ":" + std::to_string(details.port);
 }
 
+namespace {
+
+// Members that only these have, of a definition in a file.
+Result<void> RefuseUnknown(Fields& fields) {
+  const auto refuse = [](const std::string& in, const Json& json,
+                         std::initializer_list<const char*> known) -> Result<void> {
+    Fields parts(json);
+    for (const char* const name : known) static_cast<void>(parts.Find(name));
+    if (const auto unknown = parts.Unknown(); !unknown.empty())
+      return BadService("invalid config key " + in + unknown.front());
+    return {};
+  };
+  if (const auto unknown = fields.Unknown(); !unknown.empty())
+    return BadService("invalid config key " + unknown.front());
+  if (const Json* const weights = fields.Find("Weights"); weights != nullptr)
+    KV_RETURN_IF_ERROR(refuse("weights.", *weights, {"Passing", "Warning"}));
+  const Json* const addresses = fields.Find("TaggedAddresses");
+  if (addresses == nullptr) return {};
+  for (const auto& [tag, address] : addresses->items())
+    KV_RETURN_IF_ERROR(refuse("tagged_addresses." + tag + ".", address, {"Address", "Port"}));
+  return {};
+}
+
+}  // namespace
+
 Result<ServiceForm> ParseService(const Json& json, const DefinitionRules& rules) {
   if (!json.is_object()) return Fail(DecodeFailed(WrongType("", json, "ServiceDefinition")));
   Fields fields(json);
@@ -195,10 +220,7 @@ Result<ServiceForm> ParseService(const Json& json, const DefinitionRules& rules)
   if (auto valid = ValidateMeta(details.meta); !valid)
     return BadService("Invalid Service Meta: " + valid.error().message);
   KV_RETURN_IF_ERROR(RefuseMesh(fields, details.kind));
-  if (rules.is_file) {
-    if (const auto unknown = fields.Unknown(); !unknown.empty())
-      return BadService("invalid config key " + unknown.front());
-  }
+  if (rules.is_file) KV_RETURN_IF_ERROR(RefuseUnknown(fields));
   ServiceForm form;
   KV_RETURN_IF_ERROR(AddChecks(sent, rules, form));
   FillTaggedAddresses(details);

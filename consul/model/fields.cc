@@ -85,6 +85,27 @@ Result<Json> ParseBody(std::string_view text) {
   return json;
 }
 
+std::string_view FirstValue(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos || (text[begin] != '{' && text[begin] != '[')) return text;
+  std::size_t depth = 0;
+  bool is_string = false;
+  for (std::size_t i = begin; i < text.size(); ++i) {
+    const char c = text[i];
+    if (is_string) {
+      if (c == '\\') ++i;
+      if (c == '"') is_string = false;
+    } else if (c == '"') {
+      is_string = true;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if ((c == '}' || c == ']') && --depth == 0) {
+      return text.substr(0, i + 1);
+    }
+  }
+  return text;
+}
+
 Fields::Fields(const Json& object) {
   if (!object.is_object()) return;
   for (const auto& [name, value] : object.items()) {

@@ -23,6 +23,9 @@ namespace kvorum::consul {
 inline constexpr std::size_t kMaxBodyDepth = 64;
 inline constexpr std::size_t kMaxMembers = 512;
 Result<Json> ParseBody(std::string_view text);
+// The text as far as its first value goes, if that is an object or a list: of a request's body, the
+// API takes one value and ignores what follows. The text may be any bytes.
+std::string_view FirstValue(std::string_view text);
 
 class Fields {
  public:

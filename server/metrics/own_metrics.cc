@@ -161,7 +161,8 @@ void AddOwnMetrics(MetricsRegistry& registry, const MetricSources& of) {
                    [&of] { return of.peers->counters().dropped_messages.load(); });
   registry.Gauge("kvorum_peer_connections", "Open connections of the peer port.",
                  [&of] { return of.peers->server_stats().open.load(); });
-  registry.Gauge("kvorum_peer_body_bytes", "Bytes of bodies being posted to the peer port.",
+  registry.Gauge("kvorum_peer_body_bytes",
+                 "Bytes of requests that are being read at the peer port: heads and bodies.",
                  [&of] { return of.peers->server_stats().gathered_bytes.load(); });
   registry.Counter("kvorum_log_lines_dropped_total",
                    "Log lines dropped because the output did not keep up.",

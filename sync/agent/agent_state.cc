@@ -1,7 +1,10 @@
 #include "sync/agent/agent_state.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "base/text/duration_text.h"
@@ -13,6 +16,23 @@ namespace {
 constexpr std::int64_t kFormat = 1;
 
 constexpr std::string_view kNodeKind = "node";
+
+// All members that EntryToJson and CheckToJson write and that the readers read.
+constexpr auto kEntryMembers = std::to_array<std::string_view>(
+    {"id", "name", "value", "value_base64", "source", "source_base64", "kind", "details", "token",
+     "token_base64", "checks"});
+constexpr auto kCheckMembers = std::to_array<std::string_view>(
+    {"id", "kind", "target", "target_base64", "uses_tls", "follows_redirects",
+     // of TLS
+     "tls_ca_file", "tls_ca_file_base64", "tls_server_name", "tls_server_name_base64",
+     "tls_skip_verify",
+     // of the request, the program
+     "method", "headers", "body", "body_base64", "command",
+     // of the schedule
+     "interval", "interval_ns", "timeout", "timeout_ns", "successes_before_passing",
+     "failures_before_critical", "failures_before_warning",
+     // of the result
+     "output_max_size", "details", "status", "output", "reported_unix_ns"});
 
 Json WordsToJson(const std::vector<std::string>& words) {
   Json json = Json::array();
@@ -49,6 +69,8 @@ Json CheckToJson(const Check& check) {
   json["failures_before_critical"] = definition.failures_before_critical;
   if (definition.failures_before_warning != 0)
     json["failures_before_warning"] = definition.failures_before_warning;
+  if (definition.output_max_bytes != kMaxOutputBytes)
+    json["output_max_size"] = definition.output_max_bytes;
   SetDetails(json, definition.details);
   json["status"] = HealthName(check.health);
   json["output"] = check.output;
@@ -84,12 +106,16 @@ Result<void> ReadThreshold(const Json& json, const std::string& name, int& value
   return {};
 }
 
-// "interval":"5s", or "interval_ns".
+// "interval":"5s", or nanoseconds in "interval" or "interval_ns".
 Result<void> ReadDuration(const Json& json, const std::string& name, Duration& value) {
   const std::string in_ns = name + "_ns";
   if (json.contains(name)) {
     if (json.contains(in_ns))
       return Fail(Code::kInvalidArgument, "\"" + name + "\" and \"" + in_ns + "\" are both given");
+    if (json[name].is_number_integer()) {
+      value = Duration(json[name].get<std::int64_t>());
+      return {};
+    }
     KV_TRY(const std::string text, StringOf(json, name));
     const auto duration = ParseDuration(text);
     if (!duration)
@@ -147,6 +173,15 @@ Result<void> ReadDetails(const Json& json, std::string& details) {
   return {};
 }
 
+// More than an output may have is as much as it may have.
+Result<void> ReadOutputSize(const Json& json, std::size_t& value) {
+  int size = static_cast<int>(value);
+  if (json.contains("output_max_size"))
+    KV_RETURN_IF_ERROR(ReadThreshold(json, "output_max_size", size));
+  value = std::min(static_cast<std::size_t>(size), kMaxOutputBytes);
+  return {};
+}
+
 // The parts of a kHttp check alone.
 Result<void> ReadRequest(const Json& json, CheckDefinition& definition) {
   if (json.contains("method")) {
@@ -185,6 +220,7 @@ Result<Check> CheckFromJson(const Json& json) {
     KV_RETURN_IF_ERROR(
         ReadThreshold(json, "failures_before_warning", definition.failures_before_warning));
   }
+  KV_RETURN_IF_ERROR(ReadOutputSize(json, definition.output_max_bytes));
   KV_RETURN_IF_ERROR(ReadDetails(json, definition.details));
   if (json.contains("status")) {
     KV_TRY(const std::string health, StringOf(json, "status"));
@@ -220,6 +256,27 @@ Result<Entry> EntryFromJson(const Json& json) {
   }
   KV_RETURN_IF_ERROR(ValidateEntry(entry));
   return entry;
+}
+
+Result<void> RefuseUnknown(const Json& json, std::span<const std::string_view> known,
+                           const std::string& of) {
+  for (const auto& [name, value] : json.items()) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    std::string text = "\"" + name + "\" is not a member of ";
+    return Fail(Code::kInvalidArgument, text.append(of));
+  }
+  return {};
+}
+
+// Members of another type are for the readers.
+Result<void> RefuseUnknownMembers(const Json& entry) {
+  KV_RETURN_IF_ERROR(RefuseUnknown(entry, kEntryMembers, "an entry"));
+  const auto checks = entry.find("checks");
+  if (checks == entry.end() || !checks->is_array()) return {};
+  for (const Json& check : *checks) {
+    if (check.is_object()) KV_RETURN_IF_ERROR(RefuseUnknown(check, kCheckMembers, "a check"));
+  }
+  return {};
 }
 
 std::string Text(const Json& json) {
@@ -261,6 +318,7 @@ std::string EncodeEntry(const Entry& entry) { return Text(EntryToJson(entry)); }
 
 Result<Entry> DecodeEntry(std::string_view text) {
   KV_TRY(const Json json, ParseObject("the entry", text));
+  KV_RETURN_IF_ERROR(RefuseUnknownMembers(json));
   return EntryFromJson(json);
 }
 

@@ -32,6 +32,10 @@ enum class CheckKind : std::uint8_t {
 std::string_view CheckKindName(CheckKind kind);
 Result<CheckKind> CheckKindOf(std::string_view name);
 
+inline constexpr std::size_t kMaxOutputBytes = 4096;
+// With the words about the rest that was cut.
+inline constexpr std::size_t kMaxCutOutputBytes = kMaxOutputBytes + 64;
+
 // A check under TLS knows its server by these.
 struct CheckTls {
   std::string ca_file = {};      // PEM, read for each probe; empty: the system's
@@ -64,6 +68,8 @@ struct CheckDefinition {
   int failures_before_critical = 1;
   // So many failures in a row make it a warning, until they make it critical; 0: none do.
   int failures_before_warning = 0;
+  // The bytes that are kept of a program's output, of an answer's body and of a report.
+  std::size_t output_max_bytes = kMaxOutputBytes;
   // A JSON object as text, for those who read kept records (catalog.h); empty: none. With it the
   // check speaks as Consul's do: its request, its outputs.
   std::string details = {};
@@ -111,9 +117,6 @@ Entry NodeCheck(Check check);
 
 inline constexpr std::size_t kMaxNameBytes = 255;
 inline constexpr std::size_t kMaxChecks = 64;  // of a service, and of a node
-inline constexpr std::size_t kMaxOutputBytes = 4096;
-// With the words about the rest that was cut.
-inline constexpr std::size_t kMaxCutOutputBytes = kMaxOutputBytes + 64;
 // An entry's outputs together: those of more checks are cut to equal parts of it.
 inline constexpr std::size_t kMaxOutputsBytes = std::size_t{64} << 10U;
 // Without the outputs; a kept record may have twice as many.

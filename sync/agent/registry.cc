@@ -87,7 +87,11 @@ Result<bool> Registry::UpdateCheck(const std::string& id, const std::string& che
                                        [](const Check& c) { return c.definition.id; });
   if (check == item->entry.checks.end())
     return Fail(Code::kNotFound, "entry " + id + " has no check " + CleanOutput(check_id));
-  std::string clean = CleanOutput(output, kMaxCutOutputBytes);
+  // Other results have been cut to the check's size by the prober or the API.
+  const CheckDefinition& definition = check->definition;
+  const bool is_plain = definition.kind == CheckKind::kTtl && definition.details.empty();
+  std::string clean =
+      CleanOutput(output, is_plain ? definition.output_max_bytes : kMaxCutOutputBytes);
   if (check->health == health && check->output == clean) return false;
   check->output = std::move(clean);
   if (std::exchange(check->health, health) != health ||

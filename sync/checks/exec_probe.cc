@@ -10,6 +10,7 @@
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <memory>
@@ -95,6 +96,9 @@ std::string WhyNotRun(const std::string& program, int error) {
   return program + " could not be run: " + ErrnoText(error);
 }
 
+// More than a pipe holds when its program has ended.
+constexpr std::size_t kMaxPipeBytes = std::size_t{1} << 20U;
+
 Health HealthOfCode(int code) {
   if (code == 0) return Health::kPassing;
   return code == 1 ? Health::kWarning : Health::kCritical;
@@ -110,6 +114,7 @@ class Run : public std::enable_shared_from_this<Run> {
         timer_(io),
         timeout_(check.timeout),
         is_consuls_(!check.details.empty()),
+        max_bytes_(check.output_max_bytes),
         on_end_(std::move(on_end)) {}
 
   // Without a pidfd: the child is gone, and somebody else has taken its end.
@@ -136,20 +141,36 @@ class Run : public std::enable_shared_from_this<Run> {
                             [self = shared_from_this()](const error_code& error, std::size_t size) {
                               if (error) return;
                               self->Keep(size);
-                              self->Read();
+                              if (!self->has_ended_) self->Read();
                             });
   }
   void Keep(std::size_t size) {
-    text_.append(buffer_.data(), std::min(size, kMaxOutputBytes - text_.size()));
+    written_ += size;
+    if (!is_consuls_) {
+      text_.append(buffer_.data(), std::min(size, max_bytes_ - text_.size()));
+      return;
+    }
+    text_.append(buffer_.data(), size);
+    if (text_.size() > 2 * buffer_.size() + max_bytes_) text_.erase(0, text_.size() - max_bytes_);
   }
-  // The bytes that are in the pipe already belong to the output; its end may never come.
+  // The bytes that are in the pipe already belong to the output; its end may never come, since what
+  // the program began may go on writing.
   void ReadRest() {
     error_code error;
-    while (text_.size() < kMaxOutputBytes) {
+    for (std::size_t rest = 0; rest < kMaxPipeBytes;) {
       const std::size_t size = output_.read_some(asio::buffer(buffer_), error);
       if (error) return;
+      rest += size;
       Keep(size);
     }
+  }
+
+  // The part of the output that is kept.
+  std::string Written() const {
+    if (!is_consuls_ || written_ <= max_bytes_) return text_;
+    std::string said = "Captured " + std::to_string(max_bytes_) + " of " +
+                       std::to_string(written_) + " bytes\n...\n";
+    return said.append(text_, text_.size() - max_bytes_);
   }
 
   // A check with details says it in Consul's words.
@@ -159,21 +180,31 @@ class Run : public std::enable_shared_from_this<Run> {
     return "killed after " + std::to_string(ms.count()) + " ms";
   }
 
+  // A read that is done, and whose handler has not run yet, has the bytes before the rest.
   void Ended() {
     timer_.cancel();
-    const std::optional<int> status = child_.End();
-    ReadRest();
-    output_.close();
-    ProbeResult result{.health = Health::kCritical, .output = CleanOutput(text_)};
+    has_ended_ = true;
+    asio::post(output_.get_executor(), [self = shared_from_this(), status = child_.End()] {
+      self->ReadRest();
+      self->output_.close();
+      self->Report(status);
+    });
+  }
+
+  void Report(const std::optional<int>& status) {
+    const std::string text = Written();
+    const auto clean = [this](const std::string& output) {
+      return CleanOutput(output, is_consuls_ ? kMaxCutOutputBytes : kMaxOutputBytes);
+    };
+    ProbeResult result{.health = Health::kCritical, .output = clean(text)};
     if (is_late_) {
-      result.output = CleanOutput(WhyLate() + "\n" + text_);
+      result.output = clean(WhyLate() + "\n" + text);
     } else if (!status) {
-      result.output = CleanOutput("its end was not seen\n" + text_);
+      result.output = clean("its end was not seen\n" + text);
     } else if (WIFEXITED(*status)) {
       result.health = HealthOfCode(WEXITSTATUS(*status));
     } else {
-      result.output =
-          CleanOutput("ended by signal " + std::to_string(WTERMSIG(*status)) + "\n" + text_);
+      result.output = clean("ended by signal " + std::to_string(WTERMSIG(*status)) + "\n" + text);
     }
     std::exchange(on_end_, nullptr)(std::move(result));
   }
@@ -184,10 +215,13 @@ class Run : public std::enable_shared_from_this<Run> {
   asio::steady_timer timer_;
   const Duration timeout_;
   const bool is_consuls_;
+  const std::size_t max_bytes_;
   Prober::OnEnd on_end_;
   std::array<char, 4096> buffer_{};
-  std::string text_;
+  std::string text_;         // the first max_bytes_; of a check of Consul's form, the last or more
+  std::size_t written_ = 0;  // by the program
   bool is_late_ = false;
+  bool has_ended_ = false;
 };
 
 // For the spawn functions, which do not write to them.

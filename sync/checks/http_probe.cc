@@ -127,6 +127,8 @@ class HttpJob : public std::enable_shared_from_this<HttpJob> {
   bool Follow(unsigned status, std::string_view location);
   void Answered(unsigned status, std::string_view reason, const std::string& text);
   void Fail(std::string output) { connection_->End({.output = std::move(output)}); }
+  // No more of the answer's body is read.
+  std::size_t max_body_bytes() const { return check_.output_max_bytes; }
 
  private:
   bool Redirects(unsigned status) const;
@@ -206,7 +208,7 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange<Stream>> {
         BeginAnswer();
         continue;
       }
-      if (parser_->is_done() || text_.size() >= kMaxOutputBytes) return Succeed();
+      if (parser_->is_done() || text_.size() >= job_->max_body_bytes()) return Succeed();
     }
     Read();
   }
@@ -223,7 +225,8 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange<Stream>> {
   void Fail(const error_code& error) { job_->Fail(error.message()); }
   void Succeed() {
     const auto reason = parser_->get().reason();
-    job_->Answered(parser_->get().result_int(), {reason.data(), reason.size()}, text_);
+    job_->Answered(parser_->get().result_int(), {reason.data(), reason.size()},
+                   text_.substr(0, job_->max_body_bytes()));
   }
 
   const std::shared_ptr<HttpJob> job_;

@@ -103,5 +103,38 @@ TEST_F(OwnFileTest, AnothersFileIsRefused) {
   EXPECT_THAT(WhyNotOpened(), HasSubstr("it belongs to the user 12345 and not to 0"));
 }
 
+TEST_F(OwnFileTest, WhatIsTrustedIsRootsOrOnesOwnAndWrittenByNobodyElse) {
+  FileSystem& trusted = TrustedFileSystem();
+  const auto why = [](const auto& result) { return result ? "" : result.error().message; };
+  const auto open = [&] { return why(trusted.Open(path_, FileSystem::OpenMode::kRead)); };
+  const auto list = [&] { return why(trusted.List(folder_)); };
+  EXPECT_EQ(open(), "");
+  EXPECT_EQ(list(), "");
+  chmod(path_.c_str(), 0602);
+  EXPECT_THAT(open(), HasSubstr("others may write it"));
+  fs::create_symlink("file", folder_ / "link");
+  EXPECT_THAT(why(trusted.Open(folder_ / "link", FileSystem::OpenMode::kRead)),
+              HasSubstr("others may write it"))
+      << "the file behind the link counts";
+  chmod(path_.c_str(), 0600);
+  EXPECT_EQ(why(trusted.Open(folder_ / "link", FileSystem::OpenMode::kRead)), "");
+  chmod(folder_.c_str(), 0720);
+  EXPECT_THAT(list(), HasSubstr("others may write it"));
+  EXPECT_EQ(why(trusted.Open("/etc/passwd", FileSystem::OpenMode::kRead)), "") << "it is root's";
+  fs::remove(path_);
+  mkfifo(path_.c_str(), 0600);
+  EXPECT_THAT(open(), HasSubstr("it is neither a regular file nor a folder"));
+}
+
+TEST_F(OwnFileTest, WhatIsAnothersIsNotTrusted) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  ASSERT_EQ(chown(path_.c_str(), 12345, 0), 0);
+  ASSERT_EQ(chown(folder_.c_str(), 12345, 0), 0);
+  const char* const text = "it belongs to the user 12345 and neither to root nor to 0";
+  EXPECT_THAT(TrustedFileSystem().Open(path_, FileSystem::OpenMode::kRead).error().message,
+              HasSubstr(text));
+  EXPECT_THAT(TrustedFileSystem().List(folder_).error().message, HasSubstr(text));
+}
+
 }  // namespace
 }  // namespace kvorum

@@ -341,6 +341,33 @@ class TogetherTest(ProcessTest):
                     self.assertEqual(len(self.keys(b"twice/")), older, command)
                 server.kv(self.channel).DeleteRange(rpc_pb2.DeleteRangeRequest(key=b"twice/older"), timeout=10)
 
+    def signal_later(self, process):
+        """Signals as far apart as people send them."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
+            process.send_signal(number)
+            time.sleep(1.5)
+        self.assertIsNone(process.poll())
+
+    def test_later_signals_do_not_break_the_clean_up_off(self):
+        for command in (("lock", "late"), ("elect", "late", "me")):
+            running = self.ctl(cluster.CTL, *command)
+            self.assertTrue(running.stdout.readline().startswith("late/"))
+            self.member.process.send_signal(signal.SIGSTOP)
+            try:
+                self.signal_later(running)
+            finally:
+                self.member.process.send_signal(signal.SIGCONT)
+            self.assertEqual(running.wait(20), 0)
+            self.assertEqual(self.keys(b"late/"), [], command)
+
+    def test_a_lock_is_held_while_its_program_runs_whatever_signals_come(self):
+        running = self.ctl(cluster.CTL, "lock", "through", "--", "sh", "-c", "echo begun; sleep 6; echo ended")
+        self.assertEqual(running.stdout.readline(), "begun\n")
+        self.signal_later(running)
+        self.assertEqual(len(self.keys(b"through/")), 1)
+        self.assertEqual(running.wait(20), 0)
+        self.assertEqual((running.stdout.read(), self.keys(b"through/")), ("ended\n", []))
+
     def test_elections_of_all_kinds_are_one(self):
         listeners = [self.ctl(program, "elect", "-l", "e") for program in (ETCDCTL, cluster.CTL)]
         observed = self.stub.Observe(lock_messages.LeaderRequest(name=b"e"))

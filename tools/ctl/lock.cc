@@ -26,10 +26,14 @@ std::vector<std::string> WithLock(std::vector<std::string> environment,
   return environment;
 }
 
-Outcome<void> RunLocked(Invocation& invocation, client::Mutex& mutex) {
+// Signals do not end the program, nor the lock before it.
+Outcome<void> RunLocked(Invocation& invocation, client::Mutex& mutex, StopSignals& signals) {
   invocation.world.out.flush();
-  const auto ended = RunProgram(std::span(invocation.args).subspan(1),
-                                WithLock(invocation.world.environment, mutex));
+  std::expected<ProgramEnd, std::string> ended;
+  signals.RunThrough([&] {
+    ended = RunProgram(std::span(invocation.args).subspan(1),
+                       WithLock(invocation.world.environment, mutex));
+  });
   const auto unlocked = mutex.Unlock();
   if (!ended) return Fail(ExitCode::kError, ended.error());
   if (!ended->reason.empty()) return Fail(static_cast<ExitCode>(ended->code), ended->reason);
@@ -56,14 +60,14 @@ Outcome<void> RunLock(Invocation& invocation) {
   if (invocation.args.empty()) {
     return BadArguments("lock takes a lock name argument and an optional command to execute");
   }
-  const StopSignals signals;
+  StopSignals signals;
   KV_TRY(const auto session, Session::Open(invocation));
   KV_TRY(const auto client, session.Connect());
   KV_TRY(const auto lease,
          client::LeaseSession::Open(*client, {.ttl_s = invocation.flags.Int("ttl")}));
   client::Mutex mutex(*lease, invocation.args.front());
   KV_RETURN_IF_ERROR(mutex.Lock(signals.token()));
-  if (invocation.args.size() > 1) return RunLocked(invocation, mutex);
+  if (invocation.args.size() > 1) return RunLocked(invocation, mutex, signals);
   return HoldLock(invocation, session.printer(), *lease, mutex, signals.token());
 }
 

@@ -42,6 +42,8 @@ constexpr std::size_t kDatascaleKeyBytes = 512;
 constexpr std::size_t kDatascaleValueBytes = 512;
 constexpr std::size_t kDatascaleKeyValueBytes = 1024;  // as it is named; the prefix is not counted
 constexpr std::chrono::seconds kAfterwards(30);        // for each request of tidying up
+// Long enough for several such requests, and for the members that are defragmented.
+constexpr std::chrono::minutes kTidyingUp(10);
 constexpr std::string_view kResidentBytes = "process_resident_memory_bytes";
 
 Outcome<CheckLoad> ChosenLoad(const FlagSet& flags) {
@@ -165,7 +167,7 @@ Outcome<void> RunPerf(Invocation& invocation) {
   const auto duration = invocation.flags.Duration("duration");
   if (duration <= std::chrono::nanoseconds::zero())
     return BadArguments("--duration must be longer than 0");
-  const StopSignals signals;
+  const StopSignals signals(kTidyingUp);
   KV_TRY(const auto session, Session::Open(invocation));
   KV_TRY(const Clients clients, ConnectAll(session, load.clients));
   const std::string& prefix = invocation.flags.String("prefix");
@@ -211,7 +213,7 @@ Outcome<double> ResidentBytes(const Session& session, std::string_view when, std
 
 Outcome<void> RunDatascale(Invocation& invocation) {
   KV_TRY(const CheckLoad load, ChosenLoad(invocation.flags));
-  const StopSignals signals;
+  const StopSignals signals(kTidyingUp);
   KV_TRY(const auto session, Session::Open(invocation));
   if (session.options().endpoints.empty()) return Fail(ExitCode::kError, "no endpoints");
   KV_TRY(const Clients clients, ConnectAll(session, load.clients));

@@ -55,6 +55,7 @@ class BatchProgram {
 
   // A newer revision, if there is one, stands for the one that failed.
   void Retry() {
+    counts_.Due();
     std::int64_t none = 0;
     if (failed_ != 0) revision_.compare_exchange_strong(none, failed_);
   }

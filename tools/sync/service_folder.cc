@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/file_system.h"
+#include "base/own_file.h"
 #include "consul/model/definitions.h"
 #include "sync/agent/agent_state.h"
 #include "sync/kernel/json_bytes.h"
@@ -35,7 +36,7 @@ Result<consul::DefinitionFile> ReadFile(const std::string& path, const std::stri
     return Fail(Code::kInvalidArgument,
                 path + ": HCL is not read; write the same definitions as JSON, in a file *.json");
   }
-  KV_TRY(const std::string text, ReadWholeFile(PosixFileSystem(), path, kMaxEntryFileBytes));
+  KV_TRY(const std::string text, ReadWholeFile(TrustedFileSystem(), path, kMaxEntryFileBytes));
   auto read = ParseFile(text, address);
   if (!read) return Fail(Code::kInvalidArgument, path + ": " + read.error().message);
   return read;
@@ -65,7 +66,7 @@ bool IsSameRegistration(const sync::Entry& a, const sync::Entry& b) {
 Result<ServiceFolder> ReadServiceFolder(const std::string& path, const std::string& node_address) {
   ServiceFolder folder;
   std::set<std::string> ids;
-  KV_TRY(const auto names, PosixFileSystem().List(path));
+  KV_TRY(const auto names, TrustedFileSystem().List(path));
   for (const std::string& name : names) {
     if (!name.ends_with(kJson) && !name.ends_with(kHcl)) continue;
     const std::string file = std::string(path).append("/").append(name);

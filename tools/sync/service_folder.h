@@ -1,5 +1,8 @@
 // A folder of services: each *.json holds one entry of our own form (sync/agent/agent_state.h), or
 // services and checks of Consul's (consul/model/definitions.h). Their source is the file's name.
+//
+// Definitions run programs and hold tokens, so neither the folder nor a file is believed that
+// another user than root and the agent's may have written (base/own_file.h).
 #pragma once
 
 #include <cstddef>

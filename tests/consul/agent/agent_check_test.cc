@@ -100,6 +100,15 @@ TEST_F(ConsulAgentCheck, ALongOutputIsCutAndSaysSo) {
   EXPECT_EQ(OutputOf("t"), std::string(4096, 'x') + " ... (captured 4096 of 100000 bytes)");
 }
 
+TEST_F(ConsulAgentCheck, AnOutputIsAsLongAsItsCheckSays) {
+  Put(kCheckTarget, R"({"Name":"t","TTL":"10s","OutputMaxSize":5})");
+  Put("/v1/agent/check/pass/t?note=0123456789");
+  EXPECT_EQ(OutputOf("t"), "01234 ... (captured 5 of 10 bytes)");
+  Put("/v1/agent/check/update/t", R"({"Status":"warning","Output":"01234"})");
+  EXPECT_EQ(OutputOf("t"), "01234");
+  EXPECT_EQ(Put("/v1/agent/check/update/none", R"({"Status":"warning"})").substr(0, 4), "404 ");
+}
+
 TEST_F(ConsulAgentCheck, AnOutputThatIsTooLongIsCutWithAWordAboutIt) {
   Put(kCheckTarget, R"({"Name":"t","TTL":"1h"})");
   const auto report = [&](const std::string& output) {

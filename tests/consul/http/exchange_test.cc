@@ -57,6 +57,15 @@ TEST(ExchangeTest, ASuccessIs200AndAnErrorIsItsBareText) {
   EXPECT_EQ(text->line(), "404 no such thing");
 }
 
+// Go's decoder reads one value too.
+TEST(ExchangeTest, ABodyIsItsFirstValue) {
+  auto [exchange, answer] = MakeExchange({.body = R"({"Name":"web"} and more)"});
+  EXPECT_EQ(JsonBody(exchange, "Request decode failed: "), (Json{{"Name", "web"}}));
+  auto [bad, text] = MakeExchange({.body = R"({"Name":"web"] and more)"});
+  EXPECT_EQ(JsonBody(bad, "Request decode failed: "), std::nullopt);
+  EXPECT_EQ(text->line(), "400 Request decode failed: json: the text is not valid JSON");
+}
+
 TEST(ExchangeTest, JsonIsIndentedByFourIfThatIsAskedFor) {
   auto [plain, answer] = MakeExchange({});
   plain.OkJson(Json{{"a", 1}});

@@ -305,6 +305,16 @@ TEST(ConsulDefinitions, AnHttpCheckFollowsRedirectsUnlessItSaysOtherwise) {
   EXPECT_FALSE(check_of(R"(,"TLSSkipVerify":true,"DisableRedirects":true)").tls.skip_verify);
 }
 
+TEST(ConsulDefinitions, AnOutputsSizeIsTheChecksUpToTheMost) {
+  const auto size_of = [](const std::string& member) {
+    return CheckOf(R"({"Name":"c","TTL":"10s")" + member + "}")->check.definition.output_max_bytes;
+  };
+  EXPECT_EQ(size_of(""), sync::kMaxOutputBytes);
+  EXPECT_EQ(size_of(R"(,"OutputMaxSize":0)"), sync::kMaxOutputBytes);
+  EXPECT_EQ(size_of(R"(,"OutputMaxSize":100)"), 100U);
+  EXPECT_EQ(size_of(R"(,"output_max_size":1000000)"), sync::kMaxOutputBytes);
+}
+
 TEST(ConsulDefinitions, EachKindHasItsTarget) {
   using sync::CheckKind;
   const auto check_of = [](const std::string& members) {
@@ -461,6 +471,14 @@ TEST(ConsulBodies, DepthAndWidthAreBounded) {
   EXPECT_TRUE(ParseBody(R"({"a":":::::\":::"})"));
   for (const char* text : {"", "  ", "{", "nul", "{\"a\":1e999}", "{\"a\":\"\xff\"}", "1 2"})
     EXPECT_FALSE(ParseBody(text)) << text;
+}
+
+TEST(ConsulBodies, WhatFollowsTheFirstValueIsIgnored) {
+  EXPECT_EQ(FirstValue(R"( {"a":"}\"]","b":[{}]}trailing {)"), R"( {"a":"}\"]","b":[{}]})");
+  EXPECT_EQ(FirstValue("[1,[2]]\n[3]"), "[1,[2]]");
+  EXPECT_EQ(FirstValue("[1}x"), "[1}") << "no value: the parser's to refuse";
+  for (const char* text : {"", "  ", "{", "[[]", "{\"a", "{\"\\", "1 2", "null", "\"a\" b", "}x"})
+    EXPECT_EQ(FirstValue(text), text);
 }
 
 // A body that is not a definition is an error; none is a crash or takes long.

@@ -1,10 +1,12 @@
 // Many agents in one process, for tests: each with the routes of /v1/agent at its own port, as
 // `agent run --http-address` has them. Nothing runs on their nodes until it is registered there.
 //
-//   consul-agents-probe ENDPOINTS ROOT FIRST_NODE NODES TTL_S START_S
+//   consul-agents-probe ENDPOINTS ROOT FIRST_NODE NODES TTL_S START_S COPIES
 //
-// The nodes start evenly over START_S; then a line says where they listen: {node: "HOST:PORT"}. The
-// line "state" on standard input is answered by {"errors": count, "last_error": text}.
+// The first COPIES nodes have a copy of the catalog each, as all agents of `agent run` have: they
+// look after their own records in it, and answer catalog/ and health/ from it. The nodes start
+// evenly over START_S; then a line says where they listen: {node: "HOST:PORT"}. The line "state" on
+// standard input is answered by {"errors": count, "last_error": text}.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -23,9 +25,14 @@
 #include "base/executor.h"
 #include "client/client.h"
 #include "consul/agent/agent_routes.h"
+#include "consul/catalog/catalog_copy.h"
+#include "consul/http/catalog_routes.h"
 #include "consul/http/listener.h"
+#include "consul/http/reading.h"
 #include "consul/http/router.h"
+#include "consul/http/store_access.h"
 #include "consul/model/api_json.h"
+#include "consul/model/records.h"
 #include "sync/agent/syncer.h"
 #include "sync/checks/check_runner.h"
 #include "sync/checks/system_prober.h"
@@ -52,6 +59,7 @@ struct Plan {
   int nodes = 0;
   int ttl_s = 0;
   int start_s = 0;
+  int copies = 0;
 };
 
 class Failures {
@@ -78,6 +86,46 @@ std::string NodeName(int number) {
   return name;
 }
 
+// The store as the agents' own user, for every token.
+class OneStore final : public StoreAccess {
+ public:
+  explicit OneStore(sync::Store& store) : store_(std::shared_ptr<void>(), &store) {}
+  void StoreOf(const std::string&, OnStore on_store) override { on_store(store_); }
+
+ private:
+  const std::shared_ptr<sync::Store> store_;  // owns nothing
+};
+
+// The copy that an agent answers catalog/ and health/ from, with its routes.
+class Catalog {
+ public:
+  Catalog(const Plan& plan, const std::string& node, Lane& lane, Failures& failures)
+      : access_(*lane.store),
+        copy_(*lane.store, lane.executor,
+              {.root = plan.root,
+               .on_report =
+                   [&failures](const std::string& text) {
+                     failures.Add({.code = Code::kUnknown, .message = text});
+                   }}),
+        reading_({.copy = copy_,
+                  .access = access_,
+                  .executor = lane.executor,
+                  .registry_prefix = RegistryKeys(plan.root).prefix()}),
+        parts_{.copy = copy_, .reading = reading_, .node = node} {}
+
+  CatalogCopy& copy() { return copy_; }
+  void AddTo(Router& router) const {
+    router.Add(CatalogReadRoutes(parts_));
+    router.Add(HealthRoutes(parts_));
+  }
+
+ private:
+  OneStore access_;
+  CatalogCopy copy_;
+  Reading reading_;
+  const CatalogReadParts parts_;
+};
+
 class HttpAgent {
  public:
   HttpAgent(const Plan& plan, int number, Lane& lane, sync::Prober& prober, Failures& failures)
@@ -85,15 +133,21 @@ class HttpAgent {
         details_{.id = NodeIdOf(node_), .address = "10.0.0.1"},
         syncer_(*lane.store, lane.executor, OptionsOf(plan, failures)),
         checks_(lane.executor, prober, syncer_),
+        catalog_(number < plan.first_node + plan.copies
+                     ? std::make_unique<Catalog>(plan, node_, lane, failures)
+                     : nullptr),
         routes_({.syncer = syncer_,
                  .checks = checks_,
                  .executor = lane.executor,
                  .node = node_,
-                 .details = details_}),
+                 .details = details_,
+                 .copy = catalog_ == nullptr ? nullptr : &catalog_->copy()}),
         router_({}) {
     router_.Add(routes_.Routes());
+    if (catalog_ != nullptr) catalog_->AddTo(router_);
   }
   ~HttpAgent() {
+    if (catalog_ != nullptr) catalog_->copy().Stop();
     listener_ = nullptr;
     checks_.Stop();
     syncer_.Stop();
@@ -106,6 +160,7 @@ class HttpAgent {
     auto listener = Listener::Open(router_, {.address = "127.0.0.1:0"});
     if (!listener || !syncer_.Start()) return false;
     listener_ = *std::move(listener);
+    if (catalog_ != nullptr) catalog_->copy().Start();
     checks_.Refresh();
     return true;
   }
@@ -128,6 +183,7 @@ class HttpAgent {
   const NodeDetails details_;
   sync::Syncer syncer_;
   sync::CheckRunner checks_;
+  const std::unique_ptr<Catalog> catalog_;  // null: it has none
   AgentRoutes routes_;
   Router router_;
   std::unique_ptr<Listener> listener_;
@@ -184,10 +240,11 @@ int RunAgents(const std::string& endpoints, const Plan& plan) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (arguments.size() != 6) return 2;
+  if (arguments.size() != 7) return 2;
   return kvorum::consul::RunAgents(arguments[0], {.root = arguments[1],
                                                   .first_node = std::stoi(arguments[2]),
                                                   .nodes = std::stoi(arguments[3]),
                                                   .ttl_s = std::stoi(arguments[4]),
-                                                  .start_s = std::stoi(arguments[5])});
+                                                  .start_s = std::stoi(arguments[5]),
+                                                  .copies = std::stoi(arguments[6])});
 }

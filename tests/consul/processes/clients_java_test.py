@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The Java client consul-api, unmodified, which Spring Cloud Consul is made with."""
+"""Two Java clients, unmodified: consul-api, which Spring Cloud Consul is made with, and consul-client."""
 
 import pathlib
 import shutil
@@ -12,12 +12,18 @@ import consul_fixture  # noqa: E402
 
 
 class JavaConsulTest(consul_fixture.ConsulCase):
-    def test_the_java_client(self):
+    def test_consul_api(self):
+        self.run_program("clients.Main")
+
+    def test_consul_client(self):
+        self.run_program("clients.ConsulClientMain")
+
+    def run_program(self, name):
         folder = consul_fixture.client("java")
         if shutil.which("java") is None:
             self.skipTest("there is no java")
         done = subprocess.run(["java", "-XX:TieredStopAtLevel=1", "-cp", f"{folder}/classes:{folder}/dependency/*",
-                               "clients.Main", self.agent.host, str(self.agent.port)],
+                               name, self.agent.host, str(self.agent.port)],
                               capture_output=True, text=True, timeout=150, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, "all as expected\n"), done.stderr[-3000:])
 

@@ -9,6 +9,7 @@ import socket
 import sys
 import unittest
 import urllib.parse
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "sync" / "processes"))
 
@@ -287,6 +288,8 @@ class Rights:
     root = "/r"
 
     def start_secured(self, endpoint):
+        self.endpoint = endpoint
+
         def admin(*arguments):
             ctl.succeed(endpoint, *arguments)
 
@@ -351,6 +354,38 @@ class Rights:
         wait_until(lambda: self.agent.get("/v1/health/service/web?passing"), "the report in the catalog")
         self.assertEqual(self.send("/v1/agent/service/deregister/web", None, web), (200, ""))
         wait_until(lambda: self.agent.get("/v1/catalog/service/web") == [], "the service to go")
+
+
+    def test_a_token_is_taken_from_each_of_its_places(self):
+        login = json.dumps({"name": "web", "password": "pw"}).encode()
+        with urllib.request.urlopen(f"http://{self.endpoint}/v3/auth/authenticate", login, timeout=30) as answer:
+            bearer = json.load(answer)["token"]
+
+        def register(headers, query="", name="web", port=1):
+            status, _, said = self.agent.call("PUT", REGISTER + query, {"Name": name, "Port": port}, headers)
+            return status, said.decode()
+
+        in_query = "?token=" + urllib.parse.quote(bearer, safe="")
+        places = (({"X-Consul-Token": bearer}, ""), ({"Authorization": f"Bearer {bearer}"}, ""), ({}, in_query),
+                  ({"Authorization": "Bearer web:pw"}, ""), ({"X-Consul-Token": "web:pw"}, ""),
+                  # The first of the query, X-Consul-Token and Authorization counts.
+                  ({"X-Consul-Token": "reader:pw"}, in_query),
+                  ({"X-Consul-Token": bearer, "Authorization": "Bearer reader:pw"}, ""))
+        for port, (headers, query) in enumerate(places, 1):
+            self.assertEqual(register(headers, query, port=port), (200, ""), (headers, query))
+            wait_until(lambda: [found["ServicePort"] for found in self.agent.get("/v1/catalog/service/web")] == [port],
+                       f"port {port} in the catalog")
+            self.assertEqual(register(headers, query, name="db"), DENIED)
+        # Another scheme is no token: the request is the agent's, who may write the other service alone.
+        for scheme in ("bearer", "BEARER", "Basic", "Token"):
+            headers = {"Authorization": f"{scheme} {bearer}"}
+            self.assertEqual(register(headers), DENIED, scheme)
+            self.assertEqual(register(headers, name="db"), (200, ""), scheme)
+        for headers in ({"X-Consul-Token": "nonsense"}, {"Authorization": "Bearer nonsense"}):
+            self.assertEqual(register(headers), (403, "ACL not found"), headers)
+        self.assertEqual(self.agent.call("GET", "/v1/kv/a?raw", None, {"Authorization": f"Bearer {bearer}"})[0], 404)
+        refused = self.agent.call("PUT", "/v1/kv/a", b"1", {"Authorization": f"Bearer {bearer}"})
+        self.assertEqual(refused[0], 403)
 
 
 class RightsOnKvorum(Rights, unittest.TestCase):

@@ -5,8 +5,9 @@ is equal to the truth, which is what the PUTs said, within the agents' time to l
 with a critical serfHealth, and a blocking query about a service that stays as it is waits through all of that.
 
 The agents of a process (consul-agents-probe) share the connections to the store, and nothing else: each has its list, its
-session, its routes and its listener, as `agent run` has. They have no KV, no sessions and no copy of the catalog, which
-the one agent that is asked has.
+session, its routes and its listener, as `agent run` has. They have no KV and no sessions. Some of each process have a copy
+of the catalog, so that each machine of the test need not hold a thousand: two of them are asked beside the one agent of
+`agent run`.
 
 $KVORUM_SYNC_AGENTS_S is for how many seconds 1,000 agents live with a time to live of 15 s; without it, 100 of them live
 for some seconds with one of 3 s.
@@ -14,6 +15,7 @@ for some seconds with one of 3 s.
 
 import concurrent.futures
 import copy
+import functools
 import http.client
 import json
 import os
@@ -22,6 +24,7 @@ import random
 import sys
 import threading
 import time
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
@@ -31,6 +34,7 @@ import talk  # noqa: E402
 SECONDS = int(os.environ.get("KVORUM_SYNC_AGENTS_S", "0"))
 PROCESSES = 4 if SECONDS else 2
 NODES = 250 if SECONDS else 50  # of each process
+COPIES = 10  # agents with a copy, of each process
 TTL_S = 15 if SECONDS else 3
 CHANGES_PER_S = 25 if SECONDS else 20  # of each process
 START_S = 30 if SECONDS else 1
@@ -43,7 +47,8 @@ class Process:
     """Agents of one process, and what they were told; a thread tells them more."""
 
     def __init__(self, endpoint, root, number):
-        self.probe = talk.Talk("consul-agents-probe", endpoint, root, number * NODES, NODES, TTL_S, START_S)
+        self.probe = talk.Talk("consul-agents-probe", endpoint, root, number * NODES, NODES, TTL_S, START_S,
+                               COPIES)
         self.addresses = json.loads(self.probe.read())
         self.truth = {node: {} for node in self.addresses}
         self.lock = threading.Lock()  # over a change, and over the truth
@@ -55,6 +60,10 @@ class Process:
             list(pool.map(self.register_both, sorted(self.addresses)))
         self.thread = threading.Thread(target=self.live)
         self.thread.start()
+
+    def with_copies(self):
+        """Where the agents answer that have a copy of the catalog."""
+        return [self.addresses[node] for node in sorted(self.addresses)[:COPIES]]
 
     def put(self, node, path, body=None):
         connection = http.client.HTTPConnection(self.addresses[node], timeout=60)
@@ -131,11 +140,15 @@ class ConsulAgentsTest(consul_fixture.ConsulCase):
         self.addCleanup(process.close)
         return process
 
-    def listed(self):
-        """({node: {id: [service, address, worst status]}}, {node: serfHealth}) of the processes' nodes."""
+    def listed(self, address=None):
+        """({node: {id: [service, address, worst status]}}, {node: serfHealth}) of the processes' nodes, as the agent at
+        the address lists them."""
         entries, life = {}, {}
         for service in SERVICES:
-            for instance in self.agent.get(f"/v1/health/service/{service}"):
+            with urllib.request.urlopen(f"http://{address or self.agent.address}/v1/health/service/{service}",
+                                        timeout=60) as answer:
+                instances = json.load(answer)
+            for instance in instances:
                 node, about = instance["Node"]["Node"], instance["Service"]
                 statuses = {check["CheckID"]: check["Status"] for check in instance["Checks"]}
                 life[node] = statuses.pop(SERF)
@@ -150,11 +163,14 @@ class ConsulAgentsTest(consul_fixture.ConsulCase):
         for process in self.processes:
             truth.update(process.hold())
 
-        def is_equal():
-            entries, life = self.listed()
+        def is_equal(address=None):
+            entries, life = self.listed(address)
             return {node: entries.get(node) for node in truth} == truth and all(
                 life[node] == "passing" for node in truth)
         self.wait_within(is_equal, what, begin)
+        for process in self.processes:
+            for address in process.chance.sample(process.with_copies(), 2):
+                self.wait_within(functools.partial(is_equal, address), f"{what}, as others list it", begin)
         for process in self.processes:
             process.go_on()
         return truth

@@ -176,9 +176,17 @@ class ConsulExamplesTest(consul_fixture.ConsulCase):
         service.terminate()
         wait_until(lambda: "server" not in rendered(), "end of the instance")
 
+    def test_traefik_refuses_a_configuration_that_it_does_not_know(self):
+        probe = consul_fixture.client("go", "traefik-provider")
+        path = self.example("traefik.yml")
+        path.write_text(path.read_text().replace("exposedByDefault", "exposedByDefalt"))
+        done = subprocess.run([probe, path], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("exposedByDefalt", done.stderr)
+
     def test_traefiks_provider_routes_to_healthy_instances(self):
         probe = consul_fixture.client("go", "traefik-provider")
-        process = self.run_program(probe, self.agent.address, stdout=subprocess.PIPE, text=True)
+        process = self.run_program(probe, self.example("traefik.yml"), stdout=subprocess.PIPE, text=True)
         lines = queue.Queue()
 
         def read():

@@ -2,6 +2,7 @@
 """Consul's HTTP API of a real agent over real servers, by Python's own HTTP client: registrations, health, blocking
 queries, KV, sessions, what a dead agent leaves, hostile requests."""
 
+import base64
 import concurrent.futures
 import json
 import os
@@ -9,6 +10,7 @@ import pathlib
 import signal
 import socket
 import ssl
+import subprocess
 import sys
 import time
 import unittest
@@ -20,8 +22,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "sync" / "p
 
 import agent_fixture  # noqa: E402
 import certificates  # noqa: E402
+import client_path  # noqa: E402
 import cluster  # noqa: E402
 import ctl  # noqa: E402
+import server  # noqa: E402
 
 PATIENCE_S = 60
 
@@ -83,10 +87,11 @@ class ConsulHttpTest(agent_fixture.AgentCase):
         self.addCleanup(pool.shutdown)
         return pool.submit(self.get, f"{path}{sign}index={index}&wait={wait}")
 
-    def timed(self, path):
-        """The seconds that the read took, and its answer."""
+    def timed(self, request):
+        """The seconds that the request took, and its answer; a path alone is a GET."""
         begun = time.monotonic()
-        answer = self.get(path)
+        method, _, path = request.rpartition(" ")
+        answer = self.ask(method or "GET", path, b"{}" if method == "PUT" else None)
         return time.monotonic() - begun, answer
 
     def statuses(self, name, address=None):
@@ -187,6 +192,41 @@ class ConsulHttpTest(agent_fixture.AgentCase):
         self.start(None, "--http-address", "127.0.0.1:0", node="n2")
         cluster.wait_until(lambda: self.get("catalog/service/web").json == [], "the agent without services")
 
+    def test_a_dead_nodes_records_go_after_their_time(self):
+        reaped = ("--reap-after", "5s")
+        self.serve(*reaped, node="n1")
+        survivor = self.address
+        self.send("agent/service/register", {"Name": "db"})
+        self.serve(*reaped, node="n2")
+        self.send("agent/service/register", {"Name": "web"})
+        cluster.wait_until(lambda: self.statuses("web", survivor), "the service at the other agent")
+        self.agent.process.kill()
+        self.address = survivor
+        cluster.wait_until(lambda: self.statuses("web") == {"serfHealth": "critical"}, "the death")
+        dead = time.monotonic()
+        cluster.wait_until(lambda: self.get("catalog/service/web").json == [], "the records to go", PATIENCE_S)
+        self.assertGreater(time.monotonic() - dead, 3, "they were kept for their time")
+        self.assertEqual([node["Node"] for node in self.get("catalog/nodes").json], ["n1"])
+        self.assertEqual(self.statuses("db"), {"serfHealth": "passing"})
+        kept = [key for key in self.keys() if "n2" in key.split("/") and not key.startswith("/registry-")]
+        self.assertEqual(kept, [])
+
+    def test_keys_stand_below_the_root_that_is_given(self):
+        place = f"{self.root}-elsewhere"
+        self.serve("--http-kv-root", place)
+        self.assertEqual(self.send("kv/app/a?flags=7", b"one").line, "200 true")
+        self.put(f"{place}/app/b", "two")
+        self.put(f"{self.root}/kv/app/c", "not below it")
+        cluster.wait_until(lambda: self.get("kv/app/?keys").json == ["app/a", "app/b"], "both keys")
+        self.assertEqual(self.get("kv/app/b?raw").body, b"two")
+        self.assertEqual(self.get("kv/app/a").json[0]["Flags"], 7)
+        encoded = base64.b64encode(f"{place}/app/a".encode()).decode()
+        [kept] = self.call("kv/range", key=encoded)["kvs"]
+        self.assertEqual(base64.b64decode(kept["value"]), b"one")
+        self.assertEqual(self.ask("DELETE", "kv/?recurse").line, "200 true")
+        self.assertEqual(self.get("kv/app/?keys").status, 404)
+        self.assertIn("/kv/app/c", self.keys())
+
     def test_external_nodes_are_nobodys(self):
         self.serve()
         registration = {"Node": "ext", "Address": "192.168.1.1", "Service": {"Service": "search", "Port": 80},
@@ -249,7 +289,6 @@ class ConsulHttpTest(agent_fixture.AgentCase):
 
     def test_without_a_store_only_stale_reads_are_answered(self):
         # A server of its own, which is stopped for a while.
-        import server  # noqa: PLC0415
         with server.Server().start() as node:
             self.endpoint = f"127.0.0.1:{node.port}"
             self.serve()
@@ -261,6 +300,9 @@ class ConsulHttpTest(agent_fixture.AgentCase):
                 reads = {"catalog/nodes": (10, 500), "catalog/nodes?consistent": (10, 500), "kv/a": (10, 500),
                          "kv/a?stale": (10, 500), "kv/a?index=1&wait=4s": (10, 500), "session/list": (10, 500),
                          f"catalog/nodes?index={index}&wait=4s": (14, 500), "status/leader": (10, 200),
+                         # A write is over with the time-outs of its calls.
+                         "PUT kv/a": (25, 500), "PUT kv/a?cas=0": (25, 500), "DELETE kv/a": (25, 500),
+                         "DELETE kv/?recurse": (25, 500), "PUT session/create": (25, 500),
                          "catalog/nodes?stale": (2, 200), "health/state/any?stale": (2, 200)}
                 with concurrent.futures.ThreadPoolExecutor(len(reads)) as pool:
                     ends = dict(zip(reads, pool.map(self.timed, reads), strict=True))
@@ -276,7 +318,9 @@ class ConsulHttpTest(agent_fixture.AgentCase):
             finally:
                 os.kill(node.process.pid, signal.SIGCONT)
             cluster.wait_until(lambda: self.get("catalog/nodes").status == 200, "the store to answer again")
-            self.agent.end()
+            self.agent.process.terminate()
+            # It may have warned of the store, which was away for longer than a connection lives.
+            self.assertEqual(agent_fixture.LongRun.wait(self.agent)[0], 0)
 
     def test_many_wait_and_one_change_wakes_whom_it_concerns(self):
         self.serve("--http-max-conns-per-client", "0")
@@ -403,7 +447,77 @@ class ConsulHttpTest(agent_fixture.AgentCase):
 
 
 class ConsulHttpOnKvorumTest(agent_fixture.OnKvorum, ConsulHttpTest, unittest.TestCase):
-    pass
+    READS = ("kv/a", "kv/?keys", "health/service/web", "catalog/service/web", "catalog/nodes", "catalog/services",
+             "health/state/any", "session/list")
+    CHANGED = READS[:4]  # by what the snapshot lacks
+
+    def test_indices_fall_by_a_restored_snapshot_alone(self):
+        node = server.Server()
+        self.addCleanup(node.close)
+        node.start()
+        path = client_path.Path(node.port)
+        self.addCleanup(path.close)
+        self.endpoint = path.endpoint
+        self.serve()
+
+        def change(number):
+            self.assertEqual(self.send("kv/a", b"%d" % number).line, "200 true")
+            self.assertEqual(self.send("agent/service/register", {"Name": "web", "Port": number}).line, "200 ")
+
+        def wait_for(number):
+            cluster.wait_until(lambda: [found["ServicePort"] for found in self.get("catalog/service/web").json] == [number],
+                               "the service's port")
+
+        def restart(*more):
+            node.stop()
+            node.start(*more)
+            path.target = node.port
+            cluster.wait_until(lambda: self.get("catalog/nodes").status == 200, "the store to answer")
+
+        change(1)
+        wait_for(1)
+        file = self.path("snapshot")
+        ctl.succeed(node.endpoint, "snapshot", "save", file)
+        last = dict.fromkeys(self.READS, 0)
+
+        def none_has_fallen():
+            for read in self.READS:
+                index = self.get(read).index
+                self.assertGreaterEqual(index, last[read], read)
+                last[read] = index
+
+        none_has_fallen()
+        for number in range(2, 40):
+            change(number)
+        none_has_fallen()
+        ctl.succeed(node.endpoint, "compaction", str(self.get("kv/a").index))
+        none_has_fallen()
+        restart()
+        none_has_fallen()
+        wait_for(39)
+        waiting = [self.blocked(read, last[read]) for read in ("kv/a", "health/service/web")]
+        time.sleep(0.5)
+        self.assertFalse(any(each.done() for each in waiting))
+        node.stop()
+        node.data_dir = self.path("restored")
+        subprocess.run([server.BINARY + "utl", "snapshot", "restore", file, "--data-dir", node.data_dir],
+                       check=True, capture_output=True, timeout=PATIENCE_S)
+        node.start()
+        path.target = node.port
+        cluster.wait_until(lambda: self.get("kv/a?raw").body == b"1", "the restored value")
+        for each in waiting:
+            self.assertEqual(each.result(20).status, 200, "it was answered long before its wait is over")
+        for read in self.READS:
+            answer = self.get(read)
+            self.assertEqual(answer.status, 200, read)
+            self.assertGreaterEqual(answer.index, 1)
+            if read in self.CHANGED:
+                self.assertLess(answer.index, last[read], read)
+        # Changes wake those who wait, as before.
+        blocked = self.blocked("kv/a", self.get("kv/a").index)
+        change(40)
+        wait_for(40)
+        self.assertEqual(base64.b64decode(blocked.result(PATIENCE_S).json[0]["Value"]), b"40")
 
 
 class ConsulHttpOnEtcdTest(agent_fixture.OnEtcd, ConsulHttpTest, unittest.TestCase):

@@ -196,20 +196,88 @@ Result<Entry> ReadCheck(const std::string& members) {
                      "}]}");
 }
 
-TEST(SyncState, DurationsAreReadAsTextsToo) {
+TEST(SyncState, DurationsAreReadAsTextsOrNanoseconds) {
   const auto entry = ReadCheck(R"("interval":"1m30s","timeout":"250ms")");
   ASSERT_TRUE(entry) << entry.error().message;
   EXPECT_EQ(entry->checks[0].definition.interval, Duration(90s));
   EXPECT_EQ(entry->checks[0].definition.timeout, Duration(250ms));
   EXPECT_EQ(ReadCheck(R"("interval_ns":2000000000)")->checks[0].definition.interval, Duration(2s));
+  EXPECT_EQ(ReadCheck(R"("interval":2000000000)")->checks[0].definition.interval, Duration(2s));
   const auto why = [](const std::string& members) { return ReadCheck(members).error().message; };
   EXPECT_EQ(why(R"("interval":"5s","interval_ns":5000000000)"),
             "\"interval\" and \"interval_ns\" are both given");
   EXPECT_EQ(why(R"("timeout":"5s","timeout_ns":5000000000)"),
             "\"timeout\" and \"timeout_ns\" are both given");
   EXPECT_EQ(why(R"("interval":"5")"), "\"interval\" is not a duration such as \"5s\"");
-  EXPECT_EQ(why(R"("interval":5)"), "\"interval\" is not a string");
+  EXPECT_EQ(why(R"("interval":true)"), "\"interval\" is not a string");
   EXPECT_EQ(why(R"("interval":"-5s")"), "entry a: check up: its interval is below 100 ms");
+}
+
+TEST(SyncState, AMemberThatIsNotKnownIsAnErrorInADefinition) {
+  const auto why = [](const std::string& text) { return DecodeEntry(text).error().message; };
+  EXPECT_EQ(why(R"({"id":"a","name":"web","port":80})"), "\"port\" is not a member of an entry");
+  EXPECT_EQ(why(R"({"Name":"web"})"), "\"Name\" is not a member of an entry");
+  EXPECT_EQ(why(R"({"id":"a","name":"web","check":{"ttl":"5s"}})"),
+            "\"check\" is not a member of an entry");
+  EXPECT_EQ(ReadCheck(R"("http":"http://127.0.0.1/")").error().message,
+            "\"http\" is not a member of a check");
+  EXPECT_EQ(ReadCheck(R"("success_before_passing":2)").error().message,
+            "\"success_before_passing\" is not a member of a check");
+}
+
+TEST(SyncState, AMemberThatIsNotKnownIsIgnoredInAState) {
+  const auto read =
+      DecodeState(R"({"format":1,"node":"n1","lease":0,"session_revision":0,"later":1,"entries":[)"
+                  R"({"id":"a","name":"web","value":"","later":1,"checks":[)"
+                  R"({"id":"up","kind":"ttl","later":1}]}]})");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->entries.size(), 1U);
+}
+
+TEST(SyncState, AnOutputsSizeIsPositiveAndBounded) {
+  const auto size = [](const std::string& number) {
+    const auto entry = ReadCheck("\"output_max_size\":" + number);
+    return entry ? entry->checks[0].definition.output_max_bytes : 0;
+  };
+  EXPECT_EQ(size("100"), 100U);
+  EXPECT_EQ(size("100000"), kMaxOutputBytes);
+  EXPECT_EQ(size("0"), 0U) << "refused";
+  EXPECT_EQ(size("-1"), 0U) << "refused";
+}
+
+// Each member that is written is one that a definition may have.
+TEST(SyncState, AnEntryWithEverythingIsADefinition) {
+  Entry entry = PlainEntry("a");
+  entry.value = "\xff";
+  entry.source = "\xff";
+  entry.token = "\xff";
+  entry.details = R"({"anything":1})";
+  Check http = PlainCheck("up");
+  http.definition.kind = CheckKind::kHttp;
+  http.definition.target = "http://127.0.0.1/\xff";
+  http.definition.follows_redirects = true;
+  http.definition.tls = {.ca_file = "\xff", .server_name = "\xff", .skip_verify = true};
+  http.definition.method = "PUT";
+  http.definition.headers = {{"A", {"b", "\xff"}}};
+  http.definition.body = "\xff";
+  http.definition.failures_before_critical = 3;
+  http.definition.failures_before_warning = 2;
+  http.definition.details = R"({"anything":1})";
+  http.definition.output_max_bytes = 100;
+  http.reported_unix_ns = 7;
+  Check tcp = PlainCheck("tcp");
+  tcp.definition.kind = CheckKind::kTcp;
+  tcp.definition.target = "127.0.0.1:80";
+  tcp.definition.uses_tls = true;
+  Check exec = PlainCheck("exec");
+  exec.definition.kind = CheckKind::kExec;
+  exec.definition.command = {"true", "\xff"};
+  entry.checks = {http, tcp, exec};
+  const auto read = DecodeEntry(EncodeEntry(entry));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, entry);
+  const Entry node = NodeCheck(tcp);
+  EXPECT_EQ(DecodeEntry(EncodeEntry(node)), node);
 }
 
 TEST(SyncState, MembersOfAnotherKindAreErrors) {

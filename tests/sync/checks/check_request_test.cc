@@ -23,6 +23,8 @@ namespace {
 using namespace std::chrono_literals;
 using boost::asio::ip::tcp;
 using testing::ElementsAre;
+using testing::EndsWith;
+using testing::StartsWith;
 
 // Answers the first request, of so many bytes behind its head, with the text.
 class OneRequest {
@@ -125,6 +127,42 @@ TEST(SyncCheckRequest, ACheckWithDetailsSpeaksAsConsulsDo) {
                                   .timeout = 300ms,
                                   .details = "{}"};
   EXPECT_EQ(AskOnce(script).output, "Timed out (300ms) running check\nbegun\n");
+}
+
+TEST(SyncCheckRequest, AnOutputIsAsLongAsTheCheckSays) {
+  OneRequest server(0, kOk);
+  CheckDefinition http = CheckOf(server);
+  http.output_max_bytes = 1;
+  EXPECT_EQ(AskOnce(http).output, "HTTP 200\nu");
+  OneRequest other(0, kOk);
+  http = CheckOf(other);
+  http.output_max_bytes = 1;
+  http.details = "{}";
+  EXPECT_EQ(AskOnce(http).output, "HTTP GET " + http.target + ": 200 Fine Output: u");
+  CheckDefinition script = {.id = "up",
+                            .kind = CheckKind::kExec,
+                            .command = {"/bin/sh", "-c", "echo 0123456789"},
+                            .output_max_bytes = 4};
+  EXPECT_EQ(AskOnce(script).output, "0123");
+  script.details = "{}";
+  EXPECT_EQ(AskOnce(script).output, "Captured 4 of 11 bytes\n...\n789\n");
+  script.output_max_bytes = 11;
+  EXPECT_EQ(AskOnce(script).output, "0123456789\n");
+}
+
+// In Consul's words, and with the end, which tells what went wrong.
+TEST(SyncCheckRequest, OfALongOutputOfAScriptTheEndIsKept) {
+  const CheckDefinition script = {
+      .id = "up",
+      .kind = CheckKind::kExec,
+      .command = {"/bin/sh", "-c", "i=0; while [ $i -lt 9999 ]; do i=$((i+1)); echo line $i; done"},
+      .timeout = 60s,
+      .details = "{}"};
+  const ProbeResult result = AskOnce(script);
+  EXPECT_EQ(result.health, Health::kPassing);
+  EXPECT_THAT(result.output, StartsWith("Captured 4096 of 98883 bytes\n...\n"));
+  EXPECT_THAT(result.output, EndsWith("line 9998\nline 9999\n"));
+  EXPECT_LE(result.output.size(), kMaxCutOutputBytes);
 }
 
 TEST(SyncCheckRequest, WhatWouldBreakARequestIsRefused) {

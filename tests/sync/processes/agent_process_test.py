@@ -13,6 +13,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import agent_fixture  # noqa: E402
+import client_path  # noqa: E402
 import cluster  # noqa: E402
 import ctl  # noqa: E402
 from agent_fixture import TTL_S, service  # noqa: E402
@@ -83,6 +84,23 @@ class AgentTest(agent_fixture.AgentCase):
         agent = self.start([service("web", "a")], "--leave-on-stop")
         agent.wait_for("synced")
         self.assertEqual(agent.end(), 0)
+        self.assertEqual(self.keys(), {})
+
+    def test_later_signals_do_not_break_the_leaving_off(self):
+        direct, path = self.endpoint, client_path.Path(int(self.endpoint.rsplit(":", 1)[1]))
+        self.addCleanup(path.close)
+        self.endpoint = path.endpoint
+        agent = self.start([service("web", "a")], "--leave-on-stop", "--ttl", "30s")
+        self.endpoint = direct
+        agent.wait_for("synced")
+        path.stall()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
+            agent.process.send_signal(number)
+            time.sleep(1.5)
+        self.assertIsNone(agent.process.poll())
+        self.assertEqual(len(self.keys()), 3)
+        path.flow()
+        self.assertEqual(agent.wait(), 0)
         self.assertEqual(self.keys(), {})
 
     def test_A18_ARestartWithinTheTimeToLiveGoesUnnoticed(self):

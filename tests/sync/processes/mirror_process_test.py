@@ -9,7 +9,9 @@ import random
 import signal
 import sys
 import tempfile
+import time
 import unittest
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "process"))
 
@@ -256,6 +258,42 @@ class MirrorTest:
             running = self.start("--exec", command)
             wait_until(shows(value), "run by the next start")
         self.assertEqual(running.end()[0], 0)
+
+    def test_the_programs_runs_are_counted(self):
+        ready = self.root / "ready"
+        running = self.start("--metrics-address", "127.0.0.1:0", "--exec", f"test -e {ready}")
+        address = running.wait_for("metrics")["address"]
+
+        def metrics():
+            with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as page:
+                lines = page.read().decode().splitlines()
+            return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
+        ok, failed, waiting = 'kvsync_exec_runs_total{result="ok"}', 'kvsync_exec_runs_total{result="error"}', "kvsync_exec_waiting"
+        running.wait_for("synced")
+        self.put(b"/a/x", b"1")
+        wait_until(lambda: metrics().get(failed, 0) >= 1, "the failure to be counted")
+        wait_until(lambda: metrics()[waiting] == 1, "the change that waits")
+        self.assertEqual(metrics().get(ok, 0), 0)
+        ready.touch()
+        wait_until(lambda: metrics()[ok] == 1, "the success to be counted")
+        self.assertEqual(metrics()[waiting], 0)
+        failures = metrics()[failed]
+        self.put(b"/a/x", b"2")
+        wait_until(lambda: metrics()[ok] == 2, "another success")
+        self.assertEqual((metrics()[failed], metrics()[waiting]), (failures, 0))
+        self.assertEqual(running.end()[0], 0)
+
+    def test_later_signals_do_not_break_a_program_off_that_ends_in_its_time(self):
+        log = self.root / "log"
+        running = self.start("--exec", f"trap '' TERM; echo begun >>{log}; sleep 4; echo ended >>{log}")
+        running.wait_for("synced")
+        self.put(b"/a/x")
+        wait_until(log.exists, "begin of the run")
+        for number in (signal.SIGTERM, signal.SIGINT):
+            running.process.send_signal(number)
+            time.sleep(1.5)
+        self.assertEqual(running.wait(), (0, ""))
+        self.assertEqual(log.read_text(), "begun\nended\n")
 
     def test_it_goes_on_after_the_server_was_killed(self):
         cluster = Cluster(self.binary, 1)

@@ -1,5 +1,5 @@
 // The signals that end a command which has something to release: the first, one that comes in the
-// same instant, and a later one.
+// same instant, later ones; and the bound of the clean-up.
 #include "tools/shell/stop_signals.h"
 
 #include <gtest/gtest.h>
@@ -35,17 +35,56 @@ TEST(StopSignalsDeathTest, ASignalThatComesTwiceInAnInstantIsOneRequest) {
   EXPECT_EXIT(release(SIGINT, SIGTERM), testing::ExitedWithCode(7), "");
 }
 
-TEST(StopSignalsDeathTest, ALaterSignalEndsTheProcess) {
-  const auto hang = [] {
+TEST(StopSignalsDeathTest, NoNumberOfLaterSignalsBreaksTheCleanUpOff) {
+  const auto release = [] {
     const StopSignals signals;
     Signal(SIGTERM);
     AwaitStop(signals);
+    for (const int later : {SIGINT, SIGTERM, SIGINT}) {
+      std::this_thread::sleep_for(1100ms);
+      Signal(later);
+    }
+    std::this_thread::sleep_for(300ms);
+    _exit(7);
+  };
+  EXPECT_EXIT(release(), testing::ExitedWithCode(7), "");
+}
+
+TEST(StopSignalsDeathTest, ACleanUpThatDoesNotEndIsEndedByTheFirstSignal) {
+  const auto hang = [] {
+    const StopSignals signals(500ms);
     Signal(SIGINT);
-    std::this_thread::sleep_for(StopSignals::kOneRequest + 200ms);
-    Signal(SIGINT);
+    AwaitStop(signals);
+    Signal(SIGTERM);
     std::this_thread::sleep_for(1h);
   };
   EXPECT_EXIT(hang(), testing::KilledBySignal(SIGINT), "");
+}
+
+TEST(StopSignalsDeathTest, WorkThatIsRunThroughDoesNotCountForTheCleanUp) {
+  const auto run = [](std::chrono::milliseconds afterwards) {
+    StopSignals signals(1s);
+    signals.RunThrough([&] {
+      Signal(SIGTERM);
+      AwaitStop(signals);
+      std::this_thread::sleep_for(1500ms);
+    });
+    std::this_thread::sleep_for(afterwards);
+    _exit(7);
+  };
+  EXPECT_EXIT(run(100ms), testing::ExitedWithCode(7), "");
+  EXPECT_EXIT(run(1h), testing::KilledBySignal(SIGTERM), "");
+}
+
+TEST(StopSignalsDeathTest, WorkThatBeginsAfterTheSignalHoldsTheBoundToo) {
+  const auto run = [] {
+    StopSignals signals(1s);
+    Signal(SIGTERM);
+    AwaitStop(signals);
+    signals.RunThrough([] { std::this_thread::sleep_for(1500ms); });
+    _exit(7);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(7), "");
 }
 
 }  // namespace

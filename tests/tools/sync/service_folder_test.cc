@@ -18,6 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -115,6 +116,53 @@ TEST_F(ServiceFolderTest, ABadFileIsNamedAndTheOthersCount) {
   EXPECT_THAT(folder.entries, SizeIs(1));
   ASSERT_THAT(folder.bad, SizeIs(3));
   for (const auto& bad : folder.bad) EXPECT_THAT(bad.problem, HasSubstr("/" + bad.name + ": "));
+}
+
+// In either form, with one form's members in the other's place among them.
+TEST_F(ServiceFolderTest, AMemberThatIsNotKnownIsNamed) {
+  const auto why = [&](const std::string& text) {
+    Write("a.json", text);
+    const ServiceFolder folder = Read();
+    return folder.bad.empty() ? std::string() : folder.bad[0].problem;
+  };
+  EXPECT_THAT(why(R"({"name":"web","port":80,"checks":[{"ttl":"10s"}]})"),
+              EndsWith("a.json: \"port\" is not a member of an entry"));
+  EXPECT_THAT(why(R"({"id":"web","name":"web","checks":[{"id":"up","ttl":"10s"}]})"),
+              EndsWith("a.json: \"ttl\" is not a member of a check"));
+  EXPECT_THAT(why(R"({"id":"web","name":"web","tags":["a"]})"),
+              EndsWith("a.json: \"tags\" is not a member of an entry"));
+  EXPECT_THAT(why(R"({"service":{"name":"web","value":"10.0.0.1:80"}})"),
+              EndsWith("a.json: invalid config key value"));
+  EXPECT_THAT(why(R"({"service":{"name":"web","weights":{"passing":2,"failing":1}}})"),
+              EndsWith("a.json: invalid config key weights.failing"));
+  EXPECT_THAT(why(R"({"service":{"name":"web","tagged_addresses":{"lan":{"addr":"10.0.0.1"}}}})"),
+              EndsWith("a.json: invalid config key tagged_addresses.lan.addr"));
+  EXPECT_THAT(why(R"({"service":{"name":"web"},"name":"web"})"),
+              EndsWith("a.json: \"service\" is not a member of an entry"));
+  EXPECT_EQ(why(R"({"service":{"name":"web","weights":{"passing":2,"warning":1},
+                    "tagged_addresses":{"lan":{"address":"10.0.0.1","port":80}}}})"),
+            "");
+}
+
+TEST_F(ServiceFolderTest, AFileThatOthersMayHaveWrittenIsBad) {
+  Write("a.json", R"({"service":{"name":"web"}})");
+  Write("b.json", R"({"service":{"name":"db"}})");
+  std::filesystem::permissions(folder_ / "a.json", std::filesystem::perms::others_write,
+                               std::filesystem::perm_options::add);
+  const ServiceFolder folder = Read();
+  EXPECT_THAT(folder.entries, SizeIs(1));
+  ASSERT_THAT(folder.bad, SizeIs(1));
+  EXPECT_THAT(folder.bad[0].problem, HasSubstr("a.json: others may write it"));
+}
+
+TEST_F(ServiceFolderTest, AFolderThatOthersMayWriteIsNotRead) {
+  Write("a.json", R"({"service":{"name":"web"}})");
+  std::filesystem::permissions(folder_, std::filesystem::perms::group_write,
+                               std::filesystem::perm_options::add);
+  const auto read = ReadServiceFolder(folder_.string());
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(read.error().message, StartsWith(folder_.string() + ": others may write it"));
 }
 
 TEST_F(ServiceFolderTest, OfTwoFilesWithOneIdTheFirstCounts) {

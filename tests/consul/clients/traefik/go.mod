@@ -2,9 +2,13 @@ module kvorum/tests/consul/traefik
 
 go 1.26
 
-require github.com/traefik/traefik/v3 v3.2.0
+require (
+	github.com/traefik/paerser v0.2.1
+	github.com/traefik/traefik/v3 v3.2.0
+)
 
 require (
+	github.com/BurntSushi/toml v1.4.0 // indirect
 	github.com/Masterminds/goutils v1.1.1 // indirect
 	github.com/Masterminds/semver/v3 v3.2.1 // indirect
 	github.com/Masterminds/sprig/v3 v3.2.3 // indirect
@@ -44,7 +48,6 @@ require (
 	github.com/shopspring/decimal v1.4.0 // indirect
 	github.com/sirupsen/logrus v1.9.3 // indirect
 	github.com/spf13/cast v1.7.0 // indirect
-	github.com/traefik/paerser v0.2.1 // indirect
 	github.com/vulcand/predicate v1.2.0 // indirect
 	golang.org/x/crypto v0.27.0 // indirect
 	golang.org/x/exp v0.0.0-20240909161429-701f63a606c0 // indirect
@@ -55,4 +58,5 @@ require (
 	golang.org/x/term v0.24.0 // indirect
 	golang.org/x/tools v0.25.0 // indirect
 	google.golang.org/grpc v1.66.2 // indirect
+	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
