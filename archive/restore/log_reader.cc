@@ -61,12 +61,14 @@ bool LogReader::IsOverlapped(std::size_t object) const {
 }
 
 // Another leader's object names another predecessor, which ends at the same entry.
+// A writer that declared a gap names the object before the gap; the entries between may be in
+// objects of another writer, or lie before the base.
 bool LogReader::NamesPredecessor(const LogHeader& header) const {
   if (header.previous.empty() || header.previous == object_) return true;
   const auto previous = ParseKey(header.previous);
   const auto* name = previous ? std::get_if<LogName>(&previous->name) : nullptr;
   return name != nullptr && previous->history == plan_.history &&
-         name->last + 1 == header.name.first;
+         name->last < header.name.first;
 }
 
 Read<void> LogReader::CheckFollows(const LogContent& content) const {
