@@ -119,6 +119,14 @@ void CheckRecord(const Survey& survey, HistoryId id, Report& report) {
   if (record.parent) CheckParent(survey, id, *record.parent, record.reason, report);
 }
 
+// A history begins with its first base, which has what was before its first entry; until that is
+// made, the mark is ahead of all objects.
+bool AwaitsFirstBase(const History& history, const Mark& mark) {
+  constexpr UnixMillis kFirstBaseMs = 10 * 60'000;
+  return history.record && !OldestBase(history) && mark.index < history.record->first &&
+         mark.time_ms - history.record->began_ms < kFirstBaseMs;
+}
+
 void CheckMark(const Survey& survey, HistoryId id, Report& report, TermClaims& claims) {
   const History& history = survey.contents.histories.at(id);
   const HistoryDetails& details = survey.details.at(id);
@@ -151,7 +159,7 @@ void CheckMark(const Survey& survey, HistoryId id, Report& report, TermClaims& c
   if (mark.term != 0)
     claims.emplace(mark.index, TermClaim{.term = mark.term, .is_bound = true, .key = key});
   const bool is_pruned = IsLeft(survey, id) && !OldestBase(history);
-  if (EndOf(history) < mark.index && !is_pruned) {
+  if (EndOf(history) < mark.index && !is_pruned && !AwaitsFirstBase(history, mark)) {
     report.AddAbsence(
         FindingKind::kMissing, last == nullptr ? key : mark.last_object,
         fmt::format("{} tells of everything up to entry {}, and the objects end at {}", key,

@@ -93,7 +93,7 @@ class Archiver::Threads {
     while (!stop_.stopped()) {
       const TimePoint began = clock_.Now();
       const auto done = StepLog();
-      Duration pause = options_.interval - (clock_.Now() - began);
+      Duration pause = PauseAfter(clock_.Now() - began);
       if (done.has_value()) {
         if (log_setbacks_.any()) KV_INFO("the archive is reached again");
         log_setbacks_.End();
@@ -106,6 +106,13 @@ class Archiver::Threads {
       }
       if (stop_.WaitFor(std::max(pause, Duration::zero()))) return;
     }
+  }
+
+  // An entry that a step has just missed is archived when the next step ends: an interval later at
+  // most, if that takes as long as this one.
+  Duration PauseAfter(Duration step) const {
+    const Duration slack = options_.interval / 10;
+    return std::max(options_.interval - 2 * step - slack, slack);
   }
 
   ShipResult<void> StepLog() {
@@ -149,12 +156,16 @@ class Archiver::Threads {
     std::optional<BaseName> newest = desk_.NewestMade(line->history.id);
     if (!newest || (log_.newest_base() && *newest < *log_.newest_base()))
       newest = log_.newest_base();
+    ArchiveStatus::Values values = status_.values();
     if (newest) {
-      ArchiveStatus::Values values = status_.values();
       values.base = {
           .index = newest->index, .revision = newest->revision, .time_ms = newest->time_ms};
-      status_.Set(std::move(values));
+    } else {
+      // Without a base the log leads nowhere.
+      values.state = ShipState::kStarting;
+      values.archived = {};
     }
+    status_.Set(std::move(values));
     if (schedule_.IsDue(*line, newest))
       desk_.Order({.history = line->history.id, .time_ms = line->time_ms});
   }

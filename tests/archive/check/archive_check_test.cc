@@ -234,6 +234,23 @@ TEST_F(ArchiveCheckTest, AForkBehindItsParentsEndIsFound) {
               ElementsAre(HasSubstr("it left its parent at entry 301, and that ends at 300")));
 }
 
+// A history that a member began with what it had applied: entry 40 stands in the first base alone.
+TEST_F(ArchiveCheckTest, AHistoryWhoseFirstBaseIsBeingMadeIsNoDamage) {
+  MemoryStore store;
+  const HistoryRecord record = {
+      .id = HistoryId{1}, .cluster_id = 7, .reason = "new", .began_ms = 1'000, .first = 41};
+  const auto key = [](ObjectName name) {
+    return KeyText({.history = HistoryId{1}, .name = std::move(name)});
+  };
+  store.objects[key(HistoryFileName{})] = ToJson(record);
+  Mark mark = {.time_ms = 2'000, .index = 40, .revision = 9, .member = 1};
+  store.objects[key(MarkName{})] = ToJson(mark);
+  EXPECT_TRUE(Check(store).is_whole());
+  mark.time_ms = 3'600'000;
+  store.objects[key(MarkName{})] = ToJson(mark);
+  EXPECT_FALSE(Check(store).is_whole()) << "a base was never made";
+}
+
 TEST_F(ArchiveCheckTest, ABaseThatIsBeingMadeIsNoDamage) {
   SampleArchive archive;
   archive.child.PutBase(205);
