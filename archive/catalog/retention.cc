@@ -158,6 +158,8 @@ Retention PlanRetention(const Contents& contents, const std::vector<HistoryId>& 
     if (depth < floor.depth) before = raft::Index{0};
     collector.TakeBefore(before, given_up_ms);
   }
+  // Before the first base the log leads nowhere; but whoever asks for no retention keeps it.
+  if (options.keep_for_ms == 0 && options.keep_bases == 0) retention.objects.clear();
   return retention;
 }
 
