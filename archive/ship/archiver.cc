@@ -167,7 +167,7 @@ class Archiver::Threads {
     }
     status_.Set(std::move(values));
     if (schedule_.IsDue(*line, newest))
-      desk_.Order({.history = line->history.id, .time_ms = line->time_ms});
+      desk_.Order({.history = line->history.id, .time_ms = line->time_ms, .least = line->least_base});
   }
 
   // The bases' thread.
@@ -194,7 +194,7 @@ class Archiver::Threads {
     RetryingStore store(
         std::move(opened), clock_, stop_,
         {.on_retry = [this](const StoreError&, Duration) { status_.retries.Add(); }});
-    KV_TRY(const BaseName base, bases_.Ship(store, order.history, order.time_ms));
+    KV_TRY(const BaseName base, bases_.Ship(store, order.history, order.time_ms, order.least));
     desk_.Made(order.history, base);
     if (const auto kept = Retain(store, order.history);
         !kept.has_value() && kept.error().kind != ShipErrorKind::kStopped) {

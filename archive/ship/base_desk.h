@@ -19,6 +19,7 @@ namespace kvorum::archive {
 struct BaseOrder {
   HistoryId history = 0;
   UnixMillis time_ms = 0;  // the base has no earlier time
+  raft::Index least = 0;   // and no earlier entry
 };
 
 class BaseDesk {
@@ -74,14 +75,14 @@ class BaseSchedule {
  public:
   BaseSchedule(const Clock& clock, Duration interval) : clock_(clock), interval_(interval) {}
 
-  // At once without a base, or with none behind a gap; else when the interval has passed since the
+  // At once without a base, or with none from which the log leads on; else when the interval has passed since the
   // newest one and entries were applied since. A clock that was set back does not make it later.
   bool IsDue(const LogShipper::Line& line, const std::optional<BaseName>& newest) {
     if (newest != newest_) {
       newest_ = newest;
       seen_ = clock_.Now();
     }
-    if (!newest || newest->index < line.gap_to) return true;
+    if (!newest || newest->index < line.least_base) return true;
     if (line.applied <= newest->index) return false;
     const Duration by_name =
         std::chrono::milliseconds(clock_.WallNanos() / 1'000'000 - newest->time_ms);

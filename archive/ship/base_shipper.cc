@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <semaphore>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -126,9 +127,15 @@ BaseShipper::BaseShipper(ArchivedMember& member, const Clock& clock, const StopS
                          ArchiveStatus& status, std::size_t part_bytes)
     : member_(member), clock_(clock), stop_(stop), status_(status), part_bytes_(part_bytes) {}
 
-ShipResult<BaseName> BaseShipper::Ship(ObjectStore& store, HistoryId history, UnixMillis time_ms) {
+ShipResult<BaseName> BaseShipper::Ship(ObjectStore& store, HistoryId history, UnixMillis time_ms,
+                                       raft::Index least) {
   const TimePoint began = clock_.Now();
   KV_TRY(const std::unique_ptr<ImageSource> image, member_.OpenImage());
+  if (image->index() < least) {
+    return ShipFail(ShipErrorKind::kMember,
+                    "the database is not durable up to entry " + std::to_string(least.value()) +
+                        ", which the archive begins behind");
+  }
   // Its entries may have times that are ahead of our clock.
   time_ms = std::max({time_ms, WallMillis(), member_.NewestMark().time_ms});
   Base base(*this, store, history, *image, time_ms);

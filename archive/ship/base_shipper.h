@@ -29,10 +29,11 @@ class BaseShipper {
   BaseShipper(ArchivedMember& member, const Clock& clock, const StopSignal& stop,
               ArchiveStatus& status, std::size_t part_bytes = kPartBytes);
 
-  // A base of this history, of a time not before `time_ms`. kMember with a text if the image was
-  // given up, the member no longer leads, or the base took a day: what was put of it is left to
+  // A base of this history, of a time not before `time_ms` and an entry not before `least`. kMember
+  // with a text if the database has not come so far, the image was given up, the member no longer leads, or the base took a day: what was put of it is left to
   // retention, and the next call begins anew.
-  ShipResult<BaseName> Ship(ObjectStore& store, HistoryId history, UnixMillis time_ms);
+  ShipResult<BaseName> Ship(ObjectStore& store, HistoryId history, UnixMillis time_ms,
+                            raft::Index least);
 
  private:
   class Base;

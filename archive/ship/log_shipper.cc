@@ -58,10 +58,11 @@ LogShipper::LogShipper(ArchivedMember& member, const Clock& clock, const StopSig
 
 std::optional<LogShipper::Line> LogShipper::line() const {
   if (!place_) return std::nullopt;
+  const raft::Index first = place_->history.first;
   return Line{.history = place_->history,
               .time_ms = place_->time_ms,
               .applied = member_.NewestMark().index,
-              .gap_to = place_->gap_to};
+              .least_base = std::max(place_->gap_to, first == 0 ? first : first - 1)};
 }
 
 void LogShipper::UpdateLag() {

@@ -40,7 +40,8 @@ class LogShipper {
     HistoryRecord history;
     UnixMillis time_ms = 0;   // no base of it has an earlier time
     raft::Index applied = 0;  // the member's last entry
-    raft::Index gap_to = 0;   // only a base at or behind this entry leads on from it
+    // Only a base at or behind this entry leads on: the history begins after it, or it ends a gap.
+    raft::Index least_base = 0;
   };
 
   LogShipper(ArchivedMember& member, const Clock& clock, const StopSignal& stop,

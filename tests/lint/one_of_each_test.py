@@ -17,7 +17,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPILER = sys.argv.pop() if len(sys.argv) > 1 and "++" in sys.argv[-1] else "c++"
 MOST = {"an RPC that only reads": 4, "a kind of log entry": 3, "a flag": 3, "a metric of a value that a part has": 2}
-FOLDERS = ["api", "auth", "base", "bbolt", "datadir", "lease", "mvcc", "proto", "raft", "rpc", "server", "wal", "watch"]
+FOLDERS = ["api", "archive", "auth", "base", "bbolt", "datadir", "lease", "mvcc", "proto", "raft", "rpc", "server", "wal", "watch"]
 
 # By file: (text of the tree, text put in front of it).
 NEW = {

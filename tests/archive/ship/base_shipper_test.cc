@@ -48,7 +48,7 @@ TEST_F(BaseShipperTest, AnImageIsStoredInParts) {
   for (const std::size_t size : {std::size_t{1}, kSmallPart, 3 * kSmallPart + 1}) {
     member_.image_size_bytes = size;
     clock_.Advance(seconds(1));
-    const auto base = bases_.Ship(store_, kLine, 0);
+    const auto base = bases_.Ship(store_, kLine, 0, 0);
     ASSERT_TRUE(base.has_value()) << base.error().text;
     EXPECT_EQ(base->index, 7U);
     EXPECT_EQ(base->revision, log_.RevisionAt(7));
@@ -61,7 +61,7 @@ TEST_F(BaseShipperTest, AnImageIsStoredInParts) {
 
 TEST_F(BaseShipperTest, APartOfFullSizeFitsAnObject) {
   member_.image_size_bytes = kPartBytes + 1;
-  const auto base = BaseShipper(member_, clock_, stop_, status_).Ship(store_, kLine, 0);
+  const auto base = BaseShipper(member_, clock_, stop_, status_).Ship(store_, kLine, 0, 0);
   ASSERT_TRUE(base.has_value()) << base.error().text;
   EXPECT_EQ(KeysWith("part-"), 2U);
   EXPECT_TRUE(ReadImage(bucket_, kLine, *base) ==
@@ -69,20 +69,28 @@ TEST_F(BaseShipperTest, APartOfFullSizeFitsAnObject) {
 }
 
 TEST_F(BaseShipperTest, ABaseIsNotOfATimeBeforeItsLine) {
-  const auto base = bases_.Ship(store_, kLine, 5'000'000);
+  const auto base = bases_.Ship(store_, kLine, 5'000'000, 0);
   EXPECT_EQ(base->time_ms, 5'000'000);
 }
 
 TEST_F(BaseShipperTest, AnImageThatIsGivenUpLeavesNoManifest) {
   member_.images_that_fail = 1;
   member_.image_size_bytes = 5'000;
-  EXPECT_FALSE(bases_.Ship(store_, kLine, 0).has_value());
+  EXPECT_FALSE(bases_.Ship(store_, kLine, 0, 0).has_value());
   EXPECT_EQ(KeysWith("part-"), 1U);
   EXPECT_EQ(KeysWith("manifest"), 0U);
   EXPECT_EQ(status_.abandoned_bases.value(), 1U);
   clock_.Advance(seconds(1));
-  EXPECT_TRUE(bases_.Ship(store_, kLine, 0).has_value());
+  EXPECT_TRUE(bases_.Ship(store_, kLine, 0, 0).has_value());
   EXPECT_EQ(KeysWith("manifest"), 1U);
+}
+
+TEST_F(BaseShipperTest, AnImageFromWhichTheLogDoesNotLeadOnIsNoBase) {
+  const auto base = bases_.Ship(store_, kLine, 0, 8);
+  EXPECT_EQ(base.error().text,
+            "the database is not durable up to entry 8, which the archive begins behind");
+  EXPECT_TRUE(bucket_.objects.empty());
+  EXPECT_TRUE(bases_.Ship(store_, kLine, 0, 7).has_value());
 }
 
 TEST_F(BaseShipperTest, ADeposedLeaderGivesItsBaseUp) {
@@ -91,14 +99,14 @@ TEST_F(BaseShipperTest, ADeposedLeaderGivesItsBaseUp) {
     member_.Lead(false);
     return MemoryStore::Fault::kNot;
   });
-  EXPECT_EQ(bases_.Ship(store, kLine, 0).error().text, "another member leads");
+  EXPECT_EQ(bases_.Ship(store, kLine, 0, 0).error().text, "another member leads");
   EXPECT_EQ(KeysWith("manifest"), 0U);
 }
 
 TEST_F(BaseShipperTest, AnErrorOfTheStoreGivesTheBaseUp) {
   for (const auto fault : {MemoryStore::Fault::kBefore, MemoryStore::Fault::kBehind}) {
     MemoryStore store(bucket_, [&](MemoryStore::Call, const std::string&) { return fault; });
-    EXPECT_EQ(bases_.Ship(store, kLine, 0).error().kind, ShipErrorKind::kStore);
+    EXPECT_EQ(bases_.Ship(store, kLine, 0, 0).error().kind, ShipErrorKind::kStore);
     clock_.Advance(seconds(1));
   }
   EXPECT_EQ(KeysWith("manifest"), 0U);
@@ -112,7 +120,7 @@ TEST_F(BaseShipperTest, WritesGoOnMeanwhile) {
     member_.Apply();
     return MemoryStore::Fault::kNot;
   });
-  const auto base = bases_.Ship(store, kLine, 0);
+  const auto base = bases_.Ship(store, kLine, 0, 0);
   ASSERT_TRUE(base.has_value());
   EXPECT_EQ(base->index, 7U);
   EXPECT_GT(member_.applied(), 7U);
@@ -125,7 +133,7 @@ TEST_F(BaseShipperTest, TheImageIsLookedAfterWhileTheStoreIsSlow) {
     while (member_.looks < 2) std::this_thread::yield();
     return MemoryStore::Fault::kNot;
   });
-  EXPECT_TRUE(bases_.Ship(store, kLine, 0).has_value());
+  EXPECT_TRUE(bases_.Ship(store, kLine, 0, 0).has_value());
   EXPECT_GE(member_.looks, 2);
 }
 
@@ -143,7 +151,7 @@ TEST(BaseScheduleTest, ABaseIsDueAtTheStartThenByTheInterval) {
   EXPECT_FALSE(schedule.IsDue(line, base)) << "nothing was applied since";
   line.applied = 6;
   EXPECT_TRUE(schedule.IsDue(line, base));
-  line.gap_to = 6;
+  line.least_base = 6;
   const BaseName later = {.index = 5, .revision = 2, .time_ms = now_ms()};
   EXPECT_TRUE(schedule.IsDue(line, later)) << "no base leads on from the gap";
 }
@@ -168,7 +176,7 @@ class PrunerTest : public BaseShipperTest {
     PutHistory({.id = kLine, .cluster_id = 9, .reason = "new", .first = 8});
     LogEnd end;
     for (int i = 0; i < bases; ++i) {
-      const auto base = bases_.Ship(store_, kLine, 0);
+      const auto base = bases_.Ship(store_, kLine, 0, 0);
       ASSERT_TRUE(base.has_value());
       clock_.Advance(hours(1));
       const raft::Index first = log_.last() + 1;
@@ -262,7 +270,7 @@ TEST_F(PrunerTest, AnUnfinishedBaseGoesADayLater) {
   Fill(1);
   member_.image_size_bytes = 5'000;
   member_.images_that_fail = 1;
-  EXPECT_FALSE(bases_.Ship(store_, kLine, 0).has_value());
+  EXPECT_FALSE(bases_.Ship(store_, kLine, 0, 0).has_value());
   member_.image_size_bytes = 1'000;
   clock_.Advance(hours(1));
   Fill(1);
@@ -282,7 +290,7 @@ TEST_F(PrunerTest, AParentGoesOnceNothingIsRestoredThroughIt) {
               .reason = "force-new-cluster",
               .first = 11,
               .parent = Origin{.history = kLine, .index = 10, .revision = log_.RevisionAt(10)}});
-  ASSERT_TRUE(bases_.Ship(store_, kChild, 0).has_value());
+  ASSERT_TRUE(bases_.Ship(store_, kChild, 0, 0).has_value());
   const RetentionOptions options = {.keep_for_ms = 2 * 3'600'000};
   EXPECT_EQ(PruneNow(options, kChild).deleted, 0U) << "the parent's states are young enough";
   // The parent's cluster is alive: its own leader deletes what is old.

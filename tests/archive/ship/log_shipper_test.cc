@@ -50,7 +50,7 @@ struct Site {
     const auto line = shipper->line();
     if (!line) return ShipFail(ShipErrorKind::kMember, "no line");
     BaseShipper bases(member, manual_clock, clocked_stop, status);
-    return bases.Ship(store, line->history.id, line->time_ms);
+    return bases.Ship(store, line->history.id, line->time_ms, line->least_base);
   }
 
   FakeMember member;
@@ -273,7 +273,7 @@ TEST_F(LogShipperTest, WhatTheLogNoLongerHasIsAGap) {
   ASSERT_EQ(one_.StepText(), "");
   EXPECT_EQ(Logs(), "1-4 10-14");
   EXPECT_EQ(one_.status.gaps.value(), 1U);
-  EXPECT_EQ(one_.shipper->line()->gap_to, 9U);
+  EXPECT_EQ(one_.shipper->line()->least_base, 9U);
   EXPECT_EQ(Restored(ToIndex{4}), 4U);
   EXPECT_EQ(Restored(ToIndex{12}), 0U) << "nothing is restored over a gap";
   ASSERT_TRUE(one_.MakeBase().has_value());
@@ -284,7 +284,7 @@ TEST_F(LogShipperTest, WhatTheLogNoLongerHasIsAGap) {
   two_.member.Apply();
   two_.member.Lead();
   ASSERT_EQ(two_.StepText(), "");
-  EXPECT_EQ(two_.shipper->line()->gap_to, 9U);
+  EXPECT_EQ(two_.shipper->line()->least_base, 9U);
   EXPECT_EQ(two_.status.gaps.value(), 0U);
 }
 
@@ -480,7 +480,7 @@ TEST_F(LogShipperTest, AnEntryThatNoObjectHoldsIsAGap) {
   Add(1, 1, {&one_});
   ASSERT_EQ(one_.StepText(), "");
   EXPECT_EQ(Logs(), "1-1 3-3");
-  EXPECT_EQ(one_.shipper->line()->gap_to, 2U);
+  EXPECT_EQ(one_.shipper->line()->least_base, 2U);
 }
 
 TEST_F(LogShipperTest, AfterAnOutageAllFollowsInOneStep) {

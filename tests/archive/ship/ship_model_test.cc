@@ -108,7 +108,7 @@ class ShipModel {
       return rng_.OneIn(10) && !is_calm_ ? MemoryStore::Fault::kBehind : MemoryStore::Fault::kNot;
     });
     BaseShipper bases(*members_[i], clock_, stop_, status_);
-    static_cast<void>(bases.Ship(store, line->history.id, line->time_ms));
+    static_cast<void>(bases.Ship(store, line->history.id, line->time_ms, line->least_base));
   }
 
   // One leader, no faults: everything is archived, and a base made.

@@ -147,7 +147,7 @@ class Archives::Writer {
     if (!line) return;
     if (!made_ || (log_.newest_base() && *made_ < *log_.newest_base())) made_ = log_.newest_base();
     if (!schedule_.IsDue(*line, made_)) return;
-    const auto base = bases_.Ship(*store_, line->history.id, line->time_ms);
+    const auto base = bases_.Ship(*store_, line->history.id, line->time_ms, line->least_base);
     if (!base.has_value()) return;
     world_.faults.Add(Fault::kArchiveBase);
     made_ = *base;

@@ -1,10 +1,10 @@
 #include "tools/health/diagnosis.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <format>
 
 namespace kvorum::ctl {
 namespace {
@@ -157,7 +157,7 @@ TEST(DiagnosisTest, AnArchiveThatIsBehindRefusedOrHasGaps) {
   const auto page = [](std::string_view state, std::int64_t seconds_ago, int gaps) {
     const std::int64_t now = Healthy().now.time_since_epoch().count();
     return MetricsPage::Parse(
-        std::format("kvorum_archive_state{{state=\"{}\"}} 1\nkvorum_archive_time_seconds {}\n"
+        fmt::format("kvorum_archive_state{{state=\"{}\"}} 1\nkvorum_archive_time_seconds {}\n"
                     "kvorum_archive_gaps_total {}\n",
                     state, now - seconds_ago, gaps));
   };
