@@ -44,7 +44,7 @@ MIB = 1 << 20
 
 
 class Bucket:
-    """The stand-in for S3, in a process of its own."""
+    """The stand-in for S3, in a separate process."""
 
     def __init__(self, folder):
         credentials = folder / "credentials"
@@ -114,7 +114,7 @@ def size_of(folder):
 
 
 def timed(*command, stdin=None):
-    """Seconds, and the most memory that it had: of its own, and all that was mapped; bytes."""
+    """Seconds, and the most memory that it had: private, and all that was mapped; bytes."""
     begun, own, mapped = time.monotonic(), 0, 0
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stdin=stdin or subprocess.DEVNULL) as process:
         while process.poll() is None:

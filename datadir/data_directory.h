@@ -6,8 +6,9 @@
 //   (server/replica/recovery/incarnations.h) <data-dir>/member/wal/*.wal       the log (or
 //   --wal-dir) <data-dir>/member/snap/*.snap     snapshots of the log's position
 //   <data-dir>/member/snap/db         the backend
-//   <data-dir>/member/archive-origin.json  where its data left an archive (datadir/archive_origin.h)
-//   <data-dir>/restore.part           a restore under way (datadir/restore.h)
+//   <data-dir>/member/archive-origin.json  where its data left an archive
+//   (datadir/archive_origin.h) <data-dir>/restore.part           a restore under way
+//   (datadir/restore.h)
 //
 // Directories get mode 0700, also those that others could enter: they hold every key and, later,
 // password hashes.

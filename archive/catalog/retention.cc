@@ -158,7 +158,7 @@ Retention PlanRetention(const Contents& contents, const std::vector<HistoryId>& 
     if (depth < floor.depth) before = raft::Index{0};
     collector.TakeBefore(before, given_up_ms);
   }
-  // Before the first base the log leads nowhere; but whoever asks for no retention keeps it.
+  // Before the first base the log leads nowhere; without a retention it stays all the same.
   if (options.keep_for_ms == 0 && options.keep_bases == 0) retention.objects.clear();
   return retention;
 }

@@ -67,8 +67,7 @@ bool LogReader::NamesPredecessor(const LogHeader& header) const {
   if (header.previous.empty() || header.previous == object_) return true;
   const auto previous = ParseKey(header.previous);
   const auto* name = previous ? std::get_if<LogName>(&previous->name) : nullptr;
-  return name != nullptr && previous->history == plan_.history &&
-         name->last < header.name.first;
+  return name != nullptr && previous->history == plan_.history && name->last < header.name.first;
 }
 
 Read<void> LogReader::CheckFollows(const LogContent& content) const {

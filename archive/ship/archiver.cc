@@ -167,7 +167,8 @@ class Archiver::Threads {
     }
     status_.Set(std::move(values));
     if (schedule_.IsDue(*line, newest))
-      desk_.Order({.history = line->history.id, .time_ms = line->time_ms, .least = line->least_base});
+      desk_.Order(
+          {.history = line->history.id, .time_ms = line->time_ms, .least = line->least_base});
   }
 
   // The bases' thread.

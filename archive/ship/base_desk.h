@@ -75,8 +75,9 @@ class BaseSchedule {
  public:
   BaseSchedule(const Clock& clock, Duration interval) : clock_(clock), interval_(interval) {}
 
-  // At once without a base, or with none from which the log leads on; else when the interval has passed since the
-  // newest one and entries were applied since. A clock that was set back does not make it later.
+  // At once without a base, or with none from which the log leads on; else when the interval has
+  // passed since the newest one and entries were applied since. A clock that was set back does not
+  // make it later.
   bool IsDue(const LogShipper::Line& line, const std::optional<BaseName>& newest) {
     if (newest != newest_) {
       newest_ = newest;

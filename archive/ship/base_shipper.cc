@@ -132,9 +132,9 @@ ShipResult<BaseName> BaseShipper::Ship(ObjectStore& store, HistoryId history, Un
   const TimePoint began = clock_.Now();
   KV_TRY(const std::unique_ptr<ImageSource> image, member_.OpenImage());
   if (image->index() < least) {
-    return ShipFail(ShipErrorKind::kMember,
-                    "the database is not durable up to entry " + std::to_string(least.value()) +
-                        ", which the archive begins behind");
+    return ShipFail(ShipErrorKind::kMember, "the database is not durable up to entry " +
+                                                std::to_string(least.value()) +
+                                                ", which the archive begins behind");
   }
   // Its entries may have times that are ahead of our clock.
   time_ms = std::max({time_ms, WallMillis(), member_.NewestMark().time_ms});

@@ -30,8 +30,9 @@ class BaseShipper {
               ArchiveStatus& status, std::size_t part_bytes = kPartBytes);
 
   // A base of this history, of a time not before `time_ms` and an entry not before `least`. kMember
-  // with a text if the database has not come so far, the image was given up, the member no longer leads, or the base took a day: what was put of it is left to
-  // retention, and the next call begins anew.
+  // with a text if the database has not come so far, the image was given up, the member no longer
+  // leads, or the base took a day: what was put of it is left to retention, and the next call
+  // begins anew.
   ShipResult<BaseName> Ship(ObjectStore& store, HistoryId history, UnixMillis time_ms,
                             raft::Index least);
 

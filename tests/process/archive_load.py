@@ -184,7 +184,7 @@ class Writer(threading.Thread):
                 time.sleep(0.005)
                 continue
             self.is_idle.clear()
-            if self.load.rests.is_set():  # it began in between: nobody waits for us yet
+            if self.load.rests.is_set():  # it began in between: no thread waits for us yet
                 continue
             kind = self.rng.choices(list(self.KINDS), list(self.KINDS.values()))[0]
             getattr(self, kind)()
@@ -284,7 +284,7 @@ class Truth:
 
 
 def hash_of(endpoint, revision):
-    """(hash, compact revision) of the store up to there; None: it has been compacted, or nobody answers."""
+    """(hash, compact revision) of the store up to there; None: it has been compacted, or no member answers."""
     with cluster.channel_to(endpoint) as channel:
         try:
             answer = server.maintenance(channel).HashKV(rpc_pb2.HashKVRequest(revision=revision), timeout=10)
@@ -302,7 +302,7 @@ def of_gateway(endpoint, path, message):
 
 
 def state_of(endpoint):
-    """Users with their roles, roles with their permissions, leases with their keys and times: what is no key."""
+    """Users with their roles, roles with their permissions, leases with their keys and times: all that is not a key."""
     with cluster.channel_to(endpoint) as channel:
         auth, leases = rpc_pb2_grpc.AuthStub(channel), rpc_pb2_grpc.LeaseStub(channel)
         users = {name: sorted(auth.UserGet(rpc_pb2.AuthUserGetRequest(name=name), timeout=10).roles)

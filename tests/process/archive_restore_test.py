@@ -48,7 +48,7 @@ FLAGS = [*cluster.QUICK, "--bcrypt-cost", "4", "--snapshot-count", "500", "--arc
 
 
 class FastPuts(threading.Thread):
-    """Puts of kvorum-bench to whoever leads, seconds at a time, whatever fails."""
+    """Puts of kvorum-bench to the leader, seconds at a time, through failures."""
 
     def __init__(self, members, rate):
         super().__init__(name="fast-puts")

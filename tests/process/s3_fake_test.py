@@ -58,7 +58,7 @@ class PublishedExamplesTest(unittest.TestCase):
 
 
 class Client:
-    """Signs requests as AWS's tools do, and sends them over a connection of its own each."""
+    """Signs requests as AWS's tools do, and sends each over a new connection."""
 
     def __init__(self, fake, access=None, secret=None, region="us-east-1", token="", seconds=None):
         self.fake = fake

@@ -142,7 +142,7 @@ enum class Fault : std::uint8_t {
   kApplyLent,          // an entry was applied within raft's task
   kCompactionResumed,  // a process began with one that its predecessor had not finished
   kTransferLong,       // a snapshot that arrived after more than 20 s
-  kIndexLoaded,        // a process began with a key index that its predecessor saved while it served
+  kIndexLoaded,  // a process began with a key index that its predecessor saved while it served
   // Faults of archives.
   kBucketOut,         // a call in an outage
   kBucketAnswerLost,  // a write took effect, at once or later, and its caller does not know

@@ -411,7 +411,9 @@ class Simulation final : public MachineWatcher {
   }
 
   void JudgeArchive() {
-    const auto applied = [this] { return Live().front()->local_member().replica().applied_index(); };
+    const auto applied = [this] {
+      return Live().front()->local_member().replica().applied_index();
+    };
     if (!world_.RunUntil(world_.scheduler.Now() + kLivenessBound,
                          [&] { return AreEqual(Live()) && archives_.IsUpToDate(applied()); }) &&
         !world_.failed())

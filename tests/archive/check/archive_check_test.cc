@@ -234,7 +234,7 @@ TEST_F(ArchiveCheckTest, AForkBehindItsParentsEndIsFound) {
               ElementsAre(HasSubstr("it left its parent at entry 301, and that ends at 300")));
 }
 
-// A history that a member began with what it had applied: entry 40 stands in the first base alone.
+// Its member had applied 40 entries when it began the history; they are in the first base alone.
 TEST_F(ArchiveCheckTest, AHistoryWhoseFirstBaseIsBeingMadeIsNoDamage) {
   MemoryStore store;
   const HistoryRecord record = {

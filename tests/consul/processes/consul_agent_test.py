@@ -376,7 +376,7 @@ class Rights:
             wait_until(lambda: [found["ServicePort"] for found in self.agent.get("/v1/catalog/service/web")] == [port],
                        f"port {port} in the catalog")
             self.assertEqual(register(headers, query, name="db"), DENIED)
-        # Another scheme is no token: the request is the agent's, who may write the other service alone.
+        # Another scheme does not name a token: the request is the agent's, who may write the other service alone.
         for scheme in ("bearer", "BEARER", "Basic", "Token"):
             headers = {"Authorization": f"{scheme} {bearer}"}
             self.assertEqual(register(headers), DENIED, scheme)

@@ -79,8 +79,7 @@ class SimMember final : public archive::ArchivedMember {
     if (flaw_ != Flaw::kUncommittedArchived || last <= index) return marks;
     const archive::TimeMark newest = member_->NewestMark();
     if (last > newest.index)
-      marks.push_back(
-          {.index = last, .time_ms = newest.time_ms, .revision = newest.revision});
+      marks.push_back({.index = last, .time_ms = newest.time_ms, .revision = newest.revision});
     return marks;
   }
   archive::TimeMark NewestMark() override { return member_->NewestMark(); }
@@ -209,8 +208,8 @@ void Archives::AddTo(server::LocalMemberOptions& options, std::size_t machine) {
 server::MemberNotes& Archives::NotesOf(std::size_t machine) {
   auto& notes = notes_[machine];
   if (notes == nullptr) {
-    notes = std::make_unique<server::MemberNotes>(machines_[machine]->clock(),
-                                                  options_.max_log_bytes);
+    notes =
+        std::make_unique<server::MemberNotes>(machines_[machine]->clock(), options_.max_log_bytes);
   }
   return *notes;
 }
@@ -237,8 +236,8 @@ void Archives::OnEnding(Machine& machine) {
 
 void Archives::StepLater(Machine& machine, std::uint64_t life) {
   const Duration pause = options_.interval / 2 +
-                         Duration(static_cast<std::int64_t>(rng_.Below(
-                             static_cast<std::uint64_t>(options_.interval.count()))));
+                         Duration(static_cast<std::int64_t>(
+                             rng_.Below(static_cast<std::uint64_t>(options_.interval.count()))));
   world_.scheduler.After(pause, [this, &machine, life] {
     if (!machine.up() || machine.life() != life) return;
     const auto writer = writers_.find(machine.number());
@@ -249,10 +248,9 @@ void Archives::StepLater(Machine& machine, std::uint64_t life) {
 }
 
 bool Archives::IsUpToDate(raft::Index applied) const {
-  return !bucket_.has_late_writes() &&
-         std::ranges::any_of(writers_, [&](const auto& writer) {
-           return writer.second->archived() >= applied;
-         });
+  return !bucket_.has_late_writes() && std::ranges::any_of(writers_, [&](const auto& writer) {
+    return writer.second->archived() >= applied;
+  });
 }
 
 void Archives::Judge(const std::vector<Machine*>& live) {
@@ -327,7 +325,7 @@ void Archives::RestoreTo(const Contents& contents, const Target& target,
   auto backend =
       datadir::MakeDatabaseOfImage(**reader, {.path = path, .open = open, .meta = *meta});
   if (!backend.has_value())
-    return world_.Fail("the image is no database: {}", backend.error().message);
+    return world_.Fail("the image gives no database: {}", backend.error().message);
   backend->reset();
   Replay(*store, *plan, end->term, disk, live);
 }
@@ -338,20 +336,19 @@ void Archives::Replay(archive::ObjectStore& store, const Plan& plan, raft::Term 
   const auto open = [&disk](const std::string& path) {
     return mvcc::OpenMemoryBackend(disk, path);
   };
-  auto replay = server::Replay::Open(
-      disk, {.folder = kRestoredFolder,
-             .open = open,
-             .to_revision = server::StopRevision(plan),
-             .executors = server::ReplayExecutors{
-                 .apply = lanes.apply(),
-                 .backend = lanes.backend(),
-                 .copier = lanes.copier(),
-                 .wait = [&lanes](const std::function<bool()>& condition) {
-                   lanes.RunUntil(condition);
-                 }}});
+  auto replay =
+      server::Replay::Open(disk, {.folder = kRestoredFolder,
+                                  .open = open,
+                                  .to_revision = server::StopRevision(plan),
+                                  .executors = server::ReplayExecutors{
+                                      .apply = lanes.apply(),
+                                      .backend = lanes.backend(),
+                                      .copier = lanes.copier(),
+                                      .wait = [&lanes](const std::function<bool()>& condition) {
+                                        lanes.RunUntil(condition);
+                                      }}});
   if (!replay.has_value()) return world_.Fail("no replay: {}", replay.error().message);
-  const auto done =
-      server::ReplayLog(store, plan, base_term, **replay, archive::Ahead::kNone, {});
+  const auto done = server::ReplayLog(store, plan, base_term, **replay, archive::Ahead::kNone, {});
   if (!done.has_value()) return world_.Fail("the replay: {}", done.error().error.message);
   world_.faults.Add(Fault::kArchiveRestored);
   if (done->revision != log_.RevisionAt(done->index)) {

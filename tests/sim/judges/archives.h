@@ -6,7 +6,7 @@
 // gap is declared, and the state that they make has the revision that the log's model has. Of the
 // newest state the database restored is that of the members.
 //
-// Threading: the scheduler's. Its choices come from a generator of its own.
+// Threading: the scheduler's. Its choices come from a separate generator.
 #pragma once
 
 #include <cstdint>

@@ -30,14 +30,16 @@ class Bucket::Store final : public archive::ObjectStore {
     KV_RETURN_IF_ERROR(archive::CheckKey(key));
     KV_RETURN_IF_ERROR(archive::CheckObjectSize(key, bytes));
     switch (bucket_.Decide(true)) {
-      case Fate::kNeverArrives: return Cut();
+      case Fate::kNeverArrives:
+        return Cut();
       case Fate::kArrivesLate:
         bucket_.WriteLater(key, std::string(bytes), options.if_absent);
         return Cut();
       case Fate::kAnswerLost:
         static_cast<void>(bucket_.Write(key, bytes, options.if_absent));
         return Cut();
-      case Fate::kAnswered: break;
+      case Fate::kAnswered:
+        break;
     }
     return bucket_.Write(key, bytes, options.if_absent);
   }
@@ -134,12 +136,11 @@ StoreResult<void> Bucket::Write(const std::string& key, std::string_view bytes, 
 void Bucket::WriteLater(std::string key, std::string bytes, bool if_absent) {
   ++late_writes_;
   const Duration delay = std::chrono::milliseconds(1 + rng_.Below(20'000));
-  world_.scheduler.After(
-      delay, [this, key = std::move(key), bytes = std::move(bytes), if_absent] {
-        --late_writes_;
-        world_.faults.Add(Fault::kBucketWriteLate);
-        static_cast<void>(Write(key, bytes, if_absent));
-      });
+  world_.scheduler.After(delay, [this, key = std::move(key), bytes = std::move(bytes), if_absent] {
+    --late_writes_;
+    world_.faults.Add(Fault::kBucketWriteLate);
+    static_cast<void>(Write(key, bytes, if_absent));
+  });
 }
 
 }  // namespace kvorum::sim

@@ -2,7 +2,7 @@
 // that never arrive, answers that are lost, outages, and writes that take effect long after their
 // caller has given up, when it may no longer lead.
 //
-// Its choices come from a generator of its own, so that runs without an archive stay the same.
+// Its choices come from a separate generator, so that runs without an archive stay the same.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class Bucket {
 
  private:
   class Store;
-  // What becomes of a call.
+  // The outcome of a call.
   enum class Fate : std::uint8_t { kAnswered, kNeverArrives, kAnswerLost, kArrivesLate };
 
   Fate Decide(bool is_write);

@@ -22,8 +22,8 @@ namespace kvorum::sim {
 // the checks find something (docs/simulation.md has more of them).
 enum class Flaw : std::uint8_t {
   kNone,
-  kUnsyncedLog,  // acknowledges before the sync (--unsafe-no-fsync)
-  kLeaseReads,   // trusts the clocks instead of asking a quorum
+  kUnsyncedLog,          // acknowledges before the sync (--unsafe-no-fsync)
+  kLeaseReads,           // trusts the clocks instead of asking a quorum
   kUncommittedArchived,  // a leader archives entries that may still be replaced
   kObjectSkipped,        // the bucket acknowledges an object that it does not keep
 };
