@@ -10,19 +10,33 @@
 namespace kvorum::consul {
 namespace {
 
+// Tells the strings of a JSON text from what is between them.
+class JsonStrings {
+ public:
+  // Takes the text's next character; true for one of a string, its quotes included.
+  bool Take(char c) {
+    if (!is_inside_) {
+      is_inside_ = c == '"';
+      return is_inside_;
+    }
+    is_inside_ = is_escaped_ || c != '"';
+    is_escaped_ = !is_escaped_ && c == '\\';
+    return true;
+  }
+
+ private:
+  bool is_inside_ = false;
+  bool is_escaped_ = false;
+};
+
 // The most members that one object of the text has; a text that is not JSON gets some number.
 std::size_t WidestObject(std::string_view text) {
   std::vector<std::size_t> open;
   std::size_t widest = 0;
-  bool is_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (is_string) {
-      if (c == '\\') ++i;
-      if (c == '"') is_string = false;
-    } else if (c == '"') {
-      is_string = true;
-    } else if (c == '{' || c == '[') {
+  JsonStrings strings;
+  for (const char c : text) {
+    if (strings.Take(c)) continue;
+    if (c == '{' || c == '[') {
       open.push_back(0);
     } else if ((c == '}' || c == ']') && !open.empty()) {
       open.pop_back();
@@ -89,15 +103,11 @@ std::string_view FirstValue(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos || (text[begin] != '{' && text[begin] != '[')) return text;
   std::size_t depth = 0;
-  bool is_string = false;
+  JsonStrings strings;
   for (std::size_t i = begin; i < text.size(); ++i) {
     const char c = text[i];
-    if (is_string) {
-      if (c == '\\') ++i;
-      if (c == '"') is_string = false;
-    } else if (c == '"') {
-      is_string = true;
-    } else if (c == '{' || c == '[') {
+    if (strings.Take(c)) continue;
+    if (c == '{' || c == '[') {
       ++depth;
     } else if ((c == '}' || c == ']') && --depth == 0) {
       return text.substr(0, i + 1);
