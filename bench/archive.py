@@ -6,7 +6,7 @@
   archive.py restore [--server PATH] [--bench PATH] [--utl PATH] [--gib N] [--value-size N] [--dir FOLDER]
 
 `puts`: two clusters, of which one archives. Windows of puts to the one and to the other follow each other, so that the
-machine's other load meets both; the ratio is that of the medians of their p99. A bucket is tests/process/s3_fake.py in
+machine's other load meets both; the ratio is that of the medians of their p99. A bucket is tests/process/archive/s3_fake.py in
 a process of its own, on the same processors.
 
 `restore`: so many bytes are put and archived, and restored twice: from the log alone, as far as there is no base behind
@@ -49,7 +49,7 @@ class Bucket:
     def __init__(self, folder):
         credentials = folder / "credentials"
         self.process = subprocess.Popen(
-            [sys.executable, "-B", "-c", FAKE, str(servers.ROOT / "tests" / "process"), str(credentials)],
+            [sys.executable, "-B", "-c", FAKE, str(servers.ROOT / "tests" / "process" / "archive"), str(credentials)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         endpoint = self.process.stdout.readline().strip()
         self.flags = ("--archive-url=s3://archive/kv", f"--archive-endpoint={endpoint}", "--archive-path-style=path",

@@ -7,7 +7,9 @@ import bisect
 import contextlib
 import dataclasses
 import json
+import pathlib
 import random
+import sys
 import threading
 import time
 import urllib.request
@@ -15,8 +17,10 @@ import urllib.request
 import grpc
 from etcd3.etcdrpc import rpc_pb2, rpc_pb2_grpc
 
-import cluster
-import server
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import cluster  # noqa: E402
+import server  # noqa: E402
 
 PREFIX, PREFIX_END = b"m/", b"m0"
 KEYS = [PREFIX + b"%03d" % number for number in range(150)]

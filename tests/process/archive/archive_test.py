@@ -3,15 +3,19 @@ folder that fails; metrics and kvorumctl doctor say so. Restores are archive_res
 
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 import urllib.request
 
-import cluster
-import server
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import cluster  # noqa: E402
+import server  # noqa: E402
 
 FAST = ("--archive-interval", "100ms")
 LOG_NAME = re.compile(r"(\d{20})-(\d{20})-(\d{20})-(\d{20})\.gz")

@@ -16,6 +16,7 @@ import pathlib
 import random
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -24,12 +25,14 @@ import unittest
 import grpc
 from etcd3.etcdrpc import rpc_pb2
 
-import archive_load
-import archive_probe
-import cluster
-import s3_fake
-import server
-from archive_load import PREFIX, PREFIX_END
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import archive_load  # noqa: E402
+import archive_probe  # noqa: E402
+import cluster  # noqa: E402
+import s3_fake  # noqa: E402
+import server  # noqa: E402
+from archive_load import PREFIX, PREFIX_END  # noqa: E402
 
 LOAD_S = float(os.environ.get("KVORUM_ARCHIVE_S", "0"))
 IS_LONG = LOAD_S > 0
