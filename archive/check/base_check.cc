@@ -176,7 +176,8 @@ class BaseCheck {
       }
       return;
     }
-    report_.AddAbsence(FindingKind::kMissing, ManifestKey(),
+    // A writer that ends between the last part and the manifest leaves nothing that is lost.
+    report_.AddAbsence(FindingKind::kUnfinished, ManifestKey(),
                        "the base has its last part, but no manifest", IsStillUnfinished());
     for (std::uint32_t number = 0; number < numbers_.back(); ++number) {
       if (std::ranges::binary_search(numbers_, number)) continue;

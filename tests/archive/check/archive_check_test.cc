@@ -202,8 +202,8 @@ TEST_F(ArchiveCheckTest, WhatIsMissingIsLookedForAsLongAsThePatienceLasts) {
   archive.store.objects.erase(manifest);
   const Checked checked = Check(archive.store);
   EXPECT_EQ(stop_.waits().size(), 5U);
-  EXPECT_THAT(Texts(checked),
-              ElementsAre("missing " + manifest + ": the base has its last part, but no manifest"));
+  EXPECT_THAT(Texts(checked), ElementsAre("unfinished " + manifest +
+                                          ": the base has its last part, but no manifest"));
   EXPECT_EQ(RangesText(checked, SampleArchive::kChild), "155-210 ")
       << "the parts' headers make up for the manifest";
 }
