@@ -300,9 +300,9 @@ class ConsulHttpTest(agent_fixture.AgentCase):
                 reads = {"catalog/nodes": (10, 500), "catalog/nodes?consistent": (10, 500), "kv/a": (10, 500),
                          "kv/a?stale": (10, 500), "kv/a?index=1&wait=4s": (10, 500), "session/list": (10, 500),
                          f"catalog/nodes?index={index}&wait=4s": (14, 500), "status/leader": (10, 200),
-                         # A write is over with the time-outs of its calls.
-                         "PUT kv/a": (25, 500), "PUT kv/a?cas=0": (25, 500), "DELETE kv/a": (25, 500),
-                         "DELETE kv/?recurse": (25, 500), "PUT session/create": (25, 500),
+                         # A write is over with the time-outs of its calls: up to three, of 10 s each.
+                         "PUT kv/a": (40, 500), "PUT kv/a?cas=0": (40, 500), "DELETE kv/a": (40, 500),
+                         "DELETE kv/?recurse": (40, 500), "PUT session/create": (40, 500),
                          "catalog/nodes?stale": (2, 200), "health/state/any?stale": (2, 200)}
                 with concurrent.futures.ThreadPoolExecutor(len(reads)) as pool:
                     ends = dict(zip(reads, pool.map(self.timed, reads), strict=True))
