@@ -25,7 +25,7 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MONITORING = os.path.join(HERE, "..", "..", "deploy", "monitoring")
 TOOLS = os.environ["KVORUM_PROMETHEUS_DIR"]
 WORDS = {"up", "vector", "rate", "increase", "sum", "max", "count", "floor", "by", "and", "or", "le", "predict_linear",
-         "histogram_quantile", "changes"}
+         "histogram_quantile", "changes", "time", "unless"}
 
 
 def tool(name, *arguments):
@@ -103,7 +103,8 @@ class MonitoringTest(unittest.TestCase):
 
     def test_a_cluster_is_scraped_and_every_expression_knows_its_series(self):
         with tempfile.TemporaryDirectory(prefix="kvorum-prometheus-") as folder, \
-                cluster.Cluster(flags=[*cluster.QUICK, "--metrics=extensive"]) as members:
+                cluster.Cluster(flags=[*cluster.QUICK, "--metrics=extensive", "--archive-url", f"file://{folder}/archive",
+                                       "--archive-interval", "100ms"]) as members:
             members.start()
             for member in members.members:  # what has a label for its kind of request begins with the first
                 with cluster.channel_to(member.endpoint) as channel:
