@@ -146,8 +146,10 @@ Outcome<void> RunArchiveRestore(Invocation& invocation) {
   Plans plans(opened->store(), std::move(contents), opened->history(), target);
   LogArchiveRestore(invocation, "restoring from an archive", options);
   ArchiveRestore restore(invocation.world, opened->store(), plans, options);
-  KV_RETURN_IF_ERROR(
-      AlongPlans(invocation.world, plans, [&](const Plan& plan) { return restore.Along(plan); }));
+  KV_RETURN_IF_ERROR(AlongPlans(invocation.world, plans, [&](const Plan& plan) {
+    WarnOfWhatIsMissing(invocation.world, opened->store(), plan);
+    return restore.Along(plan);
+  }));
   LogAdded(invocation.world, restore.added());
   LogNewCluster(invocation.world, restore, plans);
   LogArchiveRestore(invocation, "restored from an archive", options);

@@ -105,6 +105,7 @@ Outcome<void> RunArchiveShow(Invocation& invocation) {
   ShownState state;
   KV_RETURN_IF_ERROR(
       AlongPlans(invocation.world, plans, [&](const Plan& plan) -> archive::Read<void> {
+        WarnOfWhatIsMissing(invocation.world, opened->store(), plan);
         KV_TRY(state, StateToShow(invocation.world, opened->store(), plans, plan));
         return {};
       }));

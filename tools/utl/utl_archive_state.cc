@@ -9,13 +9,17 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <variant>
 
+#include "archive/format/names.h"
+#include "archive/format/records.h"
 #include "archive/restore/base_reader.h"
 #include "archive/restore/listing.h"
 #include "base/file_system.h"
 #include "base/log/logging.h"
 #include "datadir/image_database.h"
 #include "tools/text/json.h"
+#include "tools/utl/utl_archive_target.h"
 #include "tools/utl/utl_log.h"
 #include "tools/utl/utl_restore.h"
 
@@ -133,6 +137,32 @@ ctl::Outcome<archive::Contents> ListArchive(ctl::World& world, archive::ObjectSt
     LogWarning(world, "a history of the archive is not known in full",
                {{"reason", ctl::JsonString(problem)}});
   return std::move(listing->contents);
+}
+
+void WarnOfWhatIsMissing(ctl::World& world, archive::ObjectStore& store,
+                         const archive::Plan& plan) {
+  const std::string key = archive::KeyText({.history = plan.history, .name = archive::MarkName{}});
+  const auto bytes = archive::ReadBytes(store, key, archive::kMaxHeaderBytes);
+  const auto mark =
+      bytes.has_value() ? archive::ParseMark(*bytes) : kvorum::Fail(Code::kNotFound, "no mark");
+  if (!mark.has_value()) return;
+  const raft::Index end = EndOf(plan);
+  if (std::holds_alternative<archive::ToLatest>(plan.target) && mark->index > end && !plan.end) {
+    LogWarning(world, "newer changes were archived, and their objects are missing",
+               {{"last-index", std::to_string(end.value())},
+                {"archived-index", std::to_string(mark->index.value())}});
+  }
+  const auto* to = std::get_if<archive::ToTime>(&plan.target);
+  if (to == nullptr) return;
+  const archive::UnixMillis known =
+      plan.logs.empty() ? plan.base.time_ms : plan.logs.back().time_ms;
+  const bool is_all = mark->index <= end && mark->time_ms >= to->time_ms;
+  if (to->time_ms > known && !is_all && !plan.end) {
+    LogWarning(world, "the archive does not say what was changed before the time that is asked for",
+               {{"asked-for", ctl::JsonString(TimeText(to->time_ms))},
+                {"last-change", ctl::JsonString(TimeText(known))},
+                {"archiver-alive", ctl::JsonString(TimeText(mark->time_ms))}});
+  }
 }
 
 ctl::Outcome<void> AlongPlans(ctl::World& world, archive::Plans& plans,

@@ -77,6 +77,10 @@ archive::Read<std::unique_ptr<server::Replay>> ReplayInto(
 // The archive's listing, with a line for each history whose record cannot be read.
 ctl::Outcome<archive::Contents> ListArchive(ctl::World& world, archive::ObjectStore& store);
 
+// Warns where the archive's mark tells of more than the plan leads to: entries that no object has,
+// or a time of which nothing is known. Without a mark nothing is said.
+void WarnOfWhatIsMissing(ctl::World& world, archive::ObjectStore& store, const archive::Plan& plan);
+
 // Goes along one plan after the other until one leads to the target: a line names each damaged
 // object, which is gone around.
 ctl::Outcome<void> AlongPlans(ctl::World& world, archive::Plans& plans,

@@ -15,6 +15,8 @@
 
 #include "api/alarm.h"
 #include "api/member.h"
+#include "archive/format/names.h"
+#include "archive/format/records.h"
 #include "archive/store/folder_store.h"
 #include "datadir/archive_origin.h"
 #include "mvcc/lmdb/backend.h"
@@ -109,6 +111,29 @@ TEST_F(UtlArchiveTest, IndexTimeAndTheLatestStateAreRestored) {
   ASSERT_EQ(latest.code, 0) << latest.err;
   EXPECT_EQ(HashOf("latest"), source_.StateAt(source_.last()).hash);
   EXPECT_THAT(latest.out, HasSubstr("00000000000000ab, "));
+}
+
+TEST_F(UtlArchiveTest, AWarningTellsWhatTheMarkKnowsOfAndTheObjectsDoNot) {
+  const archive::UnixMillis end = source_.StateAt(source_.last()).time_ms;
+  archive::Mark mark = {
+      .time_ms = end + 5'000, .index = source_.last(), .revision = 1, .member = 1};
+  const auto put_mark = [&] {
+    const std::string key =
+        archive::KeyText({.history = ArchivedSource::kHistory, .name = archive::MarkName{}});
+    ASSERT_TRUE(store_->Put(key, ToJson(mark), {}).has_value());
+  };
+  put_mark();
+  const std::string missing = "newer changes were archived, and their objects are missing";
+  const std::string unknown = "does not say what was changed before the time";
+  EXPECT_THAT(Restore("a", {"--latest"}).err, Not(HasSubstr(missing)));
+  EXPECT_THAT(Restore("b", {"--to-time", TimeText(end + 4'000)}).err, Not(HasSubstr(unknown)));
+  EXPECT_THAT(Restore("c", {"--to-time", TimeText(end + 6'000)}).err, HasSubstr(unknown));
+  ++mark.index;
+  put_mark();
+  EXPECT_THAT(Restore("d", {"--latest"}).err, HasSubstr(missing));
+  EXPECT_THAT(Restore("e", {"--to-time", TimeText(end + 4'000)}).err, HasSubstr(unknown));
+  EXPECT_THAT(Run({"show", "--key", "none"}).err, HasSubstr(missing));
+  EXPECT_THAT(Restore("f", {"--to-time", TimeText(end - 1)}).err, Not(HasSubstr(unknown)));
 }
 
 TEST_F(UtlArchiveTest, MembersOfOneStateAreOfOneCluster) {
