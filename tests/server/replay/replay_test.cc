@@ -400,7 +400,8 @@ TEST_F(SimulatedReplayTest, EverythingIsInTheFileOnceItIsClosed) {
   ASSERT_TRUE(Put(2'500, 10).has_value());
   EXPECT_EQ(replay_->revision(), 2'501);
   ASSERT_TRUE(replay_->Close().has_value());
-  const auto reader = mvcc::OpenMemoryBackend(disk_, "/data/db").value()->NewReader();
+  const auto backend = mvcc::OpenMemoryBackend(disk_, "/data/db").value();
+  const auto reader = backend->NewReader();
   ASSERT_TRUE(reader.has_value());
   EXPECT_EQ(mvcc::Store::ReadRecovered(**reader)->consistent_index, 2'500U);
 }
